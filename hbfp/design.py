@@ -155,7 +155,7 @@ class Design(describe.Description):
     ragged: bool = flag(title="Ragged", text="accept a block that leaves rows idle", serves=(BLOCKS,))
     sparse: tuple[int, int] = declare(Sparsity(
         low=1, high=8, title="Sparsity", usual="1,1: none", tag="sparse", place=17,
-        serves=(BLOCKS,), text="N,M for commands whose weights are N of every M along K"), DENSE)
+        serves=(BLOCKS, ACCELERATOR), text="N,M for commands whose weights are N of every M along K"), DENSE)
     guard: int = whole(
         4, 0, 16, title="Guard width", unit=" bits", text="fraction bits below a block sum, where sums are aligned",
         tag="ag", place=11, where="aligned", serves=(BLOCKS, ACCELERATOR))

@@ -166,6 +166,8 @@ class Accelerator(describe.Description):
         if self.packed > core.height or core.height & core.height - 1:
             raise ConflictError("block", core.format.block, f"must be a power of two of at least "
                                 f"{self.packed} along K in an accelerator of {self.mantissa} bits")
+        if core.takes_sparse:
+            self._check_sparse()
         if core.cols % self.unit_lanes:
             raise ConflictError("vector_lanes", self.vector_lanes, f"must be 0 or divide the {core.cols} columns")
         if self.unit_lanes % self.evaluators:
@@ -197,6 +199,21 @@ class Accelerator(describe.Description):
                     raise ConflictError(name, value, f"must be at least {SHARES * least} with two contexts, {SHARES} "
                                         f"times {least}: memories are shared by sixteenths")
 
+    def _check_sparse(self):
+        """ConflictError unless a row of a sparse command is some words of X, of one block."""
+        core, reach = self.core, self.core.reach(self.core.rows)
+        if core.format.terms < reach:
+            raise ConflictError("block", core.format.block, f"must have at least {reach} terms along K, those of a "
+                                "sparse pass, in an accelerator with sparse weights")
+        if core.rows % core.sparse[1]:
+            raise ConflictError("rows", core.rows, f"must be a multiple of {core.sparse[1]} in an accelerator whose "
+                                "weights are {} of {}".format(*core.sparse))
+        if self.mantissa < self.index:
+            raise ConflictError("mantissa", self.mantissa, f"must be at least {self.index}, the bits of an index of "
+                                "sparse weights, in an accelerator")
+        if self.memory_banks:
+            raise ConflictError("memory_banks", self.memory_banks, "must be 0 where weights may be sparse")
+
     def share(self, sixteenths: int) -> Self:
         """What a context sees that has so many sixteenths of each memory: an accelerator of one context, whose programs
         name requests as those of the whole do.
@@ -222,7 +239,8 @@ class Accelerator(describe.Description):
     @property
     def extras(self) -> tuple[str, ...]:
         """What its instructions have that not all accelerators' have: of :data:`hbfp.isa.instructions.EXTRAS`."""
-        has = {"stochastic": self.stochastic, "wide": bool(self.core.wide), "requests": self.dispatched}
+        has = {"stochastic": self.stochastic, "wide": bool(self.core.wide), "requests": self.dispatched,
+               "sparse": self.core.takes_sparse}
         return tuple(name for name, there in has.items() if there)
 
     @property
@@ -260,6 +278,16 @@ class Accelerator(describe.Description):
     def exponent(self) -> int:
         """Bits of a shared exponent; 0 for numbers without."""
         return self.core.format.exponent if self.core.blocked else 0
+
+    @property
+    def spread(self) -> int:
+        """Words of X that a row of a sparse command has: M / N; 1 where weights cannot be sparse."""
+        return self.core.reach(1)
+
+    @property
+    def index(self) -> int:
+        """Bits of a weight's place in its group; 0 where weights cannot be sparse."""
+        return (self.core.sparse[1] - 1).bit_length()
 
     @property
     def lanes(self) -> int:

@@ -9,10 +9,13 @@ import torch
 from hbfp.format import HBFPFormat
 from hbfp.golden.nn.formats import Formats
 from hbfp.golden.nn.inspect import Watch, names_running
+from hbfp.golden.nn.layers import HBFPLinear
 from hbfp.golden.nn.placed import ROLES
 from hbfp.golden.nn.record import listening
 from hbfp.golden.nn.replace import hbfp_layers
 from hbfp.golden.nn.report import evaluating
+from hbfp.golden.nn.sparse import Sparse
+from hbfp.golden.nn.sparsify import sparsify
 from hbfp.golden.nn.state import HBFPState
 from hbfp.system import Accelerator
 
@@ -45,6 +48,36 @@ def keep_widths(model: torch.nn.Module, twin: torch.nn.Module, accelerator: Acce
     for name, own in hbfp_layers(model, own=True):
         others[name].formats = with_widths(others[name].formats, own.formats, accelerator)
     return twin
+
+
+def sparse(model: torch.nn.Module, accelerator: Accelerator) -> torch.nn.Module:
+    """A converted model, its linear layers with sparse weights, in place, if the accelerator has such.
+
+    Each keeps the mask that :func:`golden.nn.sparsify` makes of its weight as it is now. A model that has sparse layers
+    already stays as it is, so that it says which they are.
+    """
+    layers = [layer for _, layer in hbfp_layers(model)]
+    if not accelerator.core.takes_sparse or any(isinstance(each, Sparse) for each in layers) or not any(
+            type(each) is HBFPLinear for each in layers):
+        return model
+    return sparsify(model, "{}:{}".format(*accelerator.core.sparse), layers=[HBFPLinear])
+
+
+def masks_anew(model: torch.nn.Module, optimiser: torch.optim.Optimizer, sparsity: tuple[int, int]) -> None:
+    """Let an optimiser make the masks of a model's sparse layers anew behind each step, of the N:M that they have.
+
+    Raises
+    ------
+    LoweringError
+        If a layer has another N:M than an accelerator prunes to, or is pruned when it is quantised.
+    """
+    chosen = {name: each for name, each in hbfp_layers(model) if isinstance(each, Sparse)}
+    for name, each in chosen.items():
+        if each.sparsity != sparsity or each.mask_order != "sparsify-quantise":
+            own, theirs = ("{}:{}".format(*shape) for shape in (each.sparsity, sparsity))
+            raise LoweringError(f"{layer(name)} has a mask of {own}, {each.mask_order}, which an accelerator of "
+                                f"{theirs} does not make anew; {theirs}, sparsify-quantise would do")
+    sparsify(model, "{}:{}".format(*sparsity), layers=list(chosen), optimiser=optimiser)
 
 
 def with_widths(made: Formats, own: Formats, accelerator: Accelerator) -> Formats:

@@ -19,7 +19,7 @@ from hbfp.system import Accelerator
 
 from .errors import NO_OPERATION, LoweringError, layer
 from .export import exported
-from .formats import check_formats, formats, keep_widths
+from .formats import check_formats, formats, keep_widths, sparse
 from .same import draws, shorten, spared
 
 
@@ -57,7 +57,7 @@ class Graph:
 def reference(model: torch.nn.Module, accelerator: Accelerator) -> torch.nn.Module:
     """A copy of a model, in evaluation, with which PyTorch computes the accelerator's bits."""
     twin = convert(copy.deepcopy(model).eval(), formats(accelerator), side=Side.of(accelerator))
-    return keep_widths(model, twin, accelerator)
+    return sparse(keep_widths(model, twin, accelerator), accelerator)
 
 
 def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelerator) -> Graph:
@@ -78,6 +78,7 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
         flow as an operation.
     """
     twin = keep_widths(model, convert(copy.deepcopy(model).eval(), formats(accelerator)), accelerator)
+    twin = sparse(twin, accelerator)
     program = exported(twin, inputs, pure=True)
     check_formats(model, inputs, accelerator)
     signature = program.graph_signature

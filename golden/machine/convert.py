@@ -11,6 +11,7 @@ from hbfp.system import Accelerator
 from ..core.digits import split
 from ..number.blocks import Blocks, per_line
 from ..position import numbers
+from ..sparsity import keep_mask
 from ..spec.noise import NUMBER
 from . import elements
 from .loops import nest
@@ -24,7 +25,9 @@ def convert(accelerator: Accelerator, memories: Memories, seed: int, instruction
     """Execute a CONVERT, where the register ``seed`` has that value; raises as ``Machine.run``."""
     design, rows, words = accelerator.core, instruction["rows"], instruction["words"]
     source = memories.v.reads(nest((words, rows), (1, instruction["stride"]), instruction["base"]))
-    given = [memories.v_data[source].reshape(rows, -1).view(np.float32)]
+    matrix = memories.v_data[source].reshape(rows, -1).view(np.float32)
+    kept = keep_mask(matrix, *design.sparse, axis=1) if instruction["prune"] else None
+    given = [matrix if kept is None else np.where(kept, matrix, np.float32(0))]
     fmt = accelerator.conversion(bool(instruction["wide"]), bool(instruction["stochastic"]))
     if instruction["stochastic"]:
         places = nest((words, rows), (1, instruction["place_row"]), instruction["place"])
@@ -36,6 +39,9 @@ def convert(accelerator: Accelerator, memories: Memories, seed: int, instruction
         matrix, *noise = (np.ascontiguousarray(each.T if turned else each) for each in whole)
         return elements.encode(design, matrix, fmt, *noise, axis=axis)
 
+    if instruction["sparse"]:
+        _sparse_to_w(design, memories, instruction, encode, kept)
+        return
     to_w, columns = instruction["to_w"], instruction["columns"]
     into = (_columns_to_x if columns else _rows_to_x) if not to_w else _rows_to_w if columns else _columns_to_w
     into(design, memories, instruction, encode)
@@ -111,10 +117,31 @@ def _write(design, memories, instruction, blocks, rows):
     rows = memories.w.writes(rows)
     tiles, terms = rows.shape
     digits = _digits(design, instruction, blocks.mantissa)
-    memories.w_data[rows] = digits.reshape(terms, tiles, design.cols).transpose(1, 0, 2)
+    memories.w_data[rows], memories.w_index[rows] = digits.reshape(terms, tiles, design.cols).transpose(1, 0, 2), -1
     segments = rows[:, ::design.height] // design.height
     for name, values in (("w_exponent", blocks.exponent), ("w_invalid", blocks.invalid)):
         lines = _segments(design, blocks, values, 1, terms // design.height)
         if instruction["wide"]:
             lines = lines[:, instruction["part"]::2].repeat(2, axis=1)
+        getattr(memories, name)[segments] = lines.reshape(-1, tiles, design.cols).transpose(1, 0, 2)
+
+
+def _sparse_to_w(design, memories, instruction, encode, kept):
+    """As :func:`_columns_to_w`, but of each group along K only what is kept, in ascending order, with its place."""
+    n, m = design.sparse
+    blocks = encode(design.cols, True, -2)
+    kept = np.pad(kept, ((0, -len(kept) % design.cols), (0, 0)))
+    kept[instruction["rows"]:, np.arange(kept.shape[1]) % m < n] = True
+    groups = kept.T.reshape(-1, m, len(kept))
+    index = np.sort(np.argsort(~groups, axis=1, kind="stable")[:, :n], axis=1)
+    values = np.take_along_axis(blocks.mantissa.reshape(groups.shape), index, axis=1)
+    terms, tiles = groups.shape[0] * n, len(kept) // design.cols
+    start = nest((tiles,), (instruction["target_row"],), instruction["target"])
+    rows = memories.w.writes(start[:, None] + np.arange(terms))
+    memories.w_data[rows], memories.w_index[rows] = (
+        each.reshape(terms, tiles, design.cols).transpose(1, 0, 2) for each in (values, index))
+    segments = rows[:, ::design.rows] // design.rows
+    passes = design.lay(True).block_tiles    # a segment has the rows of the array
+    for name, per_block in (("w_exponent", blocks.exponent), ("w_invalid", blocks.invalid)):
+        lines = per_line(blocks, per_block, 1).repeat(passes, axis=0)[:segments.shape[1]]
         getattr(memories, name)[segments] = lines.reshape(-1, tiles, design.cols).transpose(1, 0, 2)

@@ -17,19 +17,23 @@ from hbfp.system import Accelerator
 from ..core import core as golden
 from ..core.digits import joined
 from ..number.blocks import Blocks
+from ..sparsity import expand
 from . import elements
 from .errors import Fault, MachineError
 from .loops import nest
 from .memories import Memories, once
 from .order import Order
 
-#: Steps of the side unit, and which operands are wide, as fields of instructions.
-_STEPS, _WIDE = ("scale", "bias"), ("wide_x", "wide_w")
+#: Steps of the side unit, and how a command reads its operands, as fields of instructions.
+_STEPS, _MODES = ("scale", "bias"), ("wide_x", "wide_w", "sparse")
 
 
 @dataclass
 class _Rows:
-    """The rows of X of commands: mantissas (M, passes, R), wide ones joined, exponents and flags (M, passes, S)."""
+    """The rows of X of commands: mantissas (M, passes, R), wide ones joined, exponents and flags (M, passes, S).
+
+    Rows of sparse commands have R M / N mantissas.
+    """
     mantissa: np.ndarray
     exponent: np.ndarray
     invalid: np.ndarray
@@ -43,6 +47,7 @@ class _Commands:
     columns: int
     steps: tuple[int, ...]
     wide: tuple[int, ...]
+    sparse: int
     relu: bool
     parts: list[_Rows] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)    # of MULTIPLY instructions
@@ -59,6 +64,7 @@ class _Tiles:
     mantissa: np.ndarray    # (tiles, R, C)
     exponent: np.ndarray    # (tiles, S, C)
     invalid: np.ndarray
+    index: np.ndarray       # (tiles, R, C)
     left: int
     number: int             # of the instruction
 
@@ -69,7 +75,7 @@ class _Tiles:
         self.left -= count
         if count == tiles:    # the usual case needs no copy
             which = slice(None) if which[0] == 0 else which
-        return self.mantissa[which], self.exponent[which], self.invalid[which]
+        return self.mantissa[which], self.exponent[which], self.invalid[which], self.index[which]
 
 
 @dataclass
@@ -114,8 +120,9 @@ class Core:
         segments = rows[::design.height] // design.height
         exponent, invalid = (values[segments].reshape(tiles, design.segments, -1)
                              for values in (self.memories.w_exponent, self.memories.w_invalid))
-        self.tiles.append(_Tiles(self.memories.w_data[rows].reshape(tiles, design.rows, -1), exponent, invalid,
-                                 tiles * instruction["repeats"], number))
+        mantissa, index = (values[rows].reshape(tiles, design.rows, -1)
+                           for values in (self.memories.w_data, self.memories.w_index))
+        self.tiles.append(_Tiles(mantissa, exponent, invalid, index, tiles * instruction["repeats"], number))
         self._progress()
 
     def multiply(self, instruction: Instruction, number: int) -> None:
@@ -131,19 +138,19 @@ class Core:
         rows = instruction["rows0"] * instruction["rows1"]
         if rows > self.design.depth:
             raise Fault(Cause.REFUSED, f"rows of a command must be 1 to {self.design.depth}, not {rows}")
-        if instruction["tiles"] > self.design.max_tiles:
-            raise Fault(Cause.REFUSED, f"tiles of a command must be 1 to {self.design.max_tiles}, not "
-                        f"{instruction['tiles']}")
-        steps, wide = (tuple(instruction[name] for name in names) for names in (_STEPS, _WIDE))
+        steps, (*wide, sparse) = (tuple(instruction[name] for name in names) for names in (_STEPS, _MODES))
+        if instruction["tiles"] > (most := self.design.most_tiles(bool(sparse))):
+            raise Fault(Cause.REFUSED, f"tiles of a command must be 1 to {most}, not {instruction['tiles']}")
         relu = bool(instruction["relu"])
         if instruction["first"]:
             if self.open is not None:
                 raise MachineError("MULTIPLY must not begin a command before the last one has ended")
-            self.open = _Commands(rows, instruction["tiles"], instruction["columns"], steps, wide, relu)
+            self.open = _Commands(rows, instruction["tiles"], instruction["columns"], steps, tuple(wide),
+                                  sparse, relu)
         if self.open is None:
             raise MachineError("MULTIPLY must begin a command: none is open")
-        if (rows, steps, wide, relu, instruction["tiles"]) != (self.open.rows, self.open.steps, self.open.wide,
-                                                               self.open.relu, self.open.tiles):
+        if (rows, steps, tuple(wide), sparse, relu, instruction["tiles"]) != (
+                self.open.rows, self.open.steps, self.open.wide, self.open.sparse, self.open.relu, self.open.tiles):
             raise MachineError("MULTIPLY must have the rows, tiles, steps and widths of the command that is open")
         self.open.parts.append(self._rows(instruction))
         self.open.numbers.append(number)
@@ -201,7 +208,8 @@ class Core:
         x = nest((*passes, *rows), (0, get("x_pass"), 0, get("x_row"), 0), get("x")).reshape(address.shape)
         y = nest((*passes, *rows), (0, 0, get("y_pass"), 0, get("y_row")), get("y")).reshape(address.shape)
         inside = (x >= 0) & (x < get("width")) & (y >= 0) & (y < get("height"))
-        mantissa = np.zeros((*address.shape, design.rows), np.int32)
+        reach = design.reach(design.rows) if get("sparse") else design.rows
+        mantissa = np.zeros((*address.shape, reach), np.int32)
         exponent = np.full((*address.shape, design.segments), max(-126, self.format.exponent_range[0]), np.int32)
         invalid = np.zeros(exponent.shape, bool)
         mantissa[inside], exponent[inside], invalid[inside] = self._words(instruction, address[inside])
@@ -210,6 +218,10 @@ class Core:
     def _words(self, instruction, address):
         """Mantissas, exponents and flags of rows of X; where they are wide, addresses are those of high digits."""
         memories = self.memories
+        if instruction["sparse"]:    # the first word's exponents count
+            own = memories.x.reads(address[..., None] + np.arange(self.accelerator.spread))
+            mantissa = memories.x_data[own].reshape(*address.shape, self.design.reach(self.design.rows))
+            return mantissa, memories.x_exponent[own[..., 0]], memories.x_invalid[own[..., 0]]
         own = memories.x.reads(address)
         if not instruction["wide_x"]:
             return memories.x_data[own], memories.x_exponent[own], memories.x_invalid[own]
@@ -291,17 +303,23 @@ class Core:
         rows = [np.concatenate([getattr(part, name) for part in commands.parts], axis=1)
                 for name in ("mantissa", "exponent", "invalid")]
         # From here on axes are K (or segments along K) and N: column tiles one beside the other.
-        mantissa, exponent, invalid = (
+        mantissa, exponent, invalid, index = (
             part.reshape(count, -1, design.cols).transpose(1, 0, 2).reshape(-1, count * design.cols)
             for part in weights)
+        if commands.sparse:
+            if index.size and int(index.min()) < 0:
+                raise MachineError("MULTIPLY must have sparse weights where it says so, not those of other conversions "
+                                   "or loads")
+            mantissa = np.ascontiguousarray(expand(mantissa, index, *design.sparse, axis=0))
         wide_x, wide_w = commands.wide
         if wide_x or wide_w:
             mantissa = self._joined(mantissa[:, 1::2], mantissa[:, ::2]) if wide_w else mantissa[:, ::2]
             exponent, invalid = exponent[:, ::2], invalid[:, ::2]
         of_x, of_w = (replace(self.format, mantissa=design.wide) if wide else self.format for wide in commands.wide)
         last = np.arange(passes * design.segments)
-        if design.block_tiles > 1:    # of the passes of a block the last one's exponents count
-            last = np.minimum(np.arange(0, passes, design.block_tiles) + design.block_tiles, passes) - 1
+        each = design.lay(bool(commands.sparse)).block_tiles
+        if each > 1:    # of the passes of a block the last one's exponents count
+            last = np.minimum(np.arange(0, passes, each) + each, passes) - 1
         x = Blocks(np.ascontiguousarray(rows[0].reshape(commands.rows, -1)),
                    np.ascontiguousarray(rows[1].reshape(commands.rows, -1)[:, last]),
                    np.ascontiguousarray(rows[2].reshape(commands.rows, -1)[:, last]), of_x, -1)

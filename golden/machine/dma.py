@@ -77,6 +77,6 @@ def _load_records(accelerator, memories, dram, instruction, offset):
     beats = _beats(accelerator, dram, instruction, offset, accelerator.record_beats)
     mantissa, exponent, invalid = unpack_records(accelerator, beats.reshape(-1, beats.shape[-1]))
     rows = memories.w.writes(_targets(instruction, height).reshape(-1, 1) + np.arange(height))
-    memories.w_data[rows] = mantissa
+    memories.w_data[rows], memories.w_index[rows] = mantissa, -1
     segments = rows[:, 0] // height
     memories.w_exponent[segments], memories.w_invalid[segments] = exponent, invalid

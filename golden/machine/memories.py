@@ -113,7 +113,8 @@ class Memories:
     x : Memory
         ``x_data`` (words, rows), ``x_exponent`` and ``x_invalid`` (words, segments).
     w : Memory
-        Words are rows. ``w_data`` (rows, columns), ``w_exponent`` and ``w_invalid`` (segments of rows, columns).
+        Words are rows. ``w_data`` (rows, columns), ``w_exponent`` and ``w_invalid`` (segments of rows, columns);
+        ``w_index`` (rows, columns), -1 where weights are not sparse.
     p : Memory
         ``p_data`` (words,), uint64.
     """
@@ -131,6 +132,7 @@ class Memories:
         self.w_data = np.zeros((accelerator.w_words, accelerator.lanes), np.int32)
         self.w_exponent = np.zeros(segments, np.int32)
         self.w_invalid = np.zeros(segments, np.bool_)
+        self.w_index = np.full_like(self.w_data, -1)
         self.p_data = np.zeros(accelerator.p_words, np.uint64)
         self.all = (self.v, self.x, self.w, self.p)
 
@@ -139,7 +141,7 @@ class Memories:
         found = copy(self)
         for name, (start, stop) in share.words(accelerator).items():
             setattr(found, name, getattr(self, name).part(start, stop))
-            for array in ("data", "exponent", "invalid"):
+            for array in ("data", "exponent", "invalid", "index"):
                 if (whole := getattr(self, f"{name}_{array}", None)) is not None:
                     each = getattr(self, name).words // len(whole)    # addresses of an element
                     setattr(found, f"{name}_{array}", whole[start // each:stop // each])

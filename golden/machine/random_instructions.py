@@ -155,6 +155,8 @@ class Draw:
                 return None
             values = {"words": words, "rows": rows, "base": v[0], "stride": v[1][1]}
             to_w, columns = pick.choice(((0, 0), (0, 1), (1, 0), (1, 1)))
+            prune = int(core.takes_sparse and pick.random() < 0.5)
+            sparse = int(prune and to_w and not columns and words % system.spread == 0)
             tall = -(-rows // max(core.rows, core.format.terms)) * max(core.rows, core.format.terms)
             if not to_w:
                 target = (self._place_loops([words, tall // core.rows], system.x_words, size=core.rows) if columns else
@@ -165,7 +167,7 @@ class Draw:
                 strides = ("target_word",)
             else:
                 target = self._place_loops([-(-rows // core.cols)], system.w_words, each=core.rows,
-                                           size=words * core.rows)
+                                           size=words * core.rows // (system.spread if sparse else 1))
                 strides = ("target_row",)
             if not target:
                 return None
@@ -176,6 +178,8 @@ class Draw:
                            "place_row": pick.choice((words, pick.getrandbits(16)))}
             if core.wide and pick.random() < 0.5:
                 values |= {"wide": 1, "part": pick.randint(0, 1)}
+            if prune:
+                values |= {"prune": 1, "sparse": sparse}
             return [Instruction(Opcode.CONVERT, values | dict(zip(strides, target[1], strict=True)))]
         return self._until(draw)
 
@@ -224,7 +228,8 @@ class Draw:
             parts, columns = pick.choice(((1, 1), (1, 2), (1, 3), (2, 1)))
             tiles = parts * int(np.prod(passes))
             repeats = pick.randint(1, 2) if tiles * columns % 2 == 0 else 1
-            if tiles > core.max_tiles or tiles * columns // repeats * core.rows > system.w_words:
+            sparse = {"sparse": pick.randint(0, 1)} if core.takes_sparse else {}
+            if tiles > core.most_tiles(any(sparse.values())) or tiles * columns // repeats * core.rows > system.w_words:
                 return None
             wide = {name: pick.randint(0, 1) for name in ("wide_x", "wide_w")} if core.wide else {}
             pairs = int(any(wide.values()))
@@ -239,6 +244,8 @@ class Draw:
                 "base": pick.randint(0, system.w_words // core.rows - sent) * core.rows, "tiles": sent,
                 "repeats": repeats})]
             before = self._wide_weights(group[0]) if wide.get("wide_w") else []
+            if any(sparse.values()):
+                before = self._sparse_weights(group[0])
             x = self._wide_rows() if wide.get("wide_x") else None
             if before is None or x and x[0] is None:
                 return None
@@ -246,10 +253,11 @@ class Draw:
             relu = pick.randint(0, 1)
             multiplies = []
             for part in range(parts):
-                values = self._pass(rows, passes, *(x[1:] if x else ()))
+                values = self._pass(rows, passes, *(x[1:] if x else ()),
+                                    each=system.spread if any(sparse.values()) else 1)
                 if values is None:
                     return None
-                multiplies.append(Instruction(Opcode.MULTIPLY, common | values | wide | {
+                multiplies.append(Instruction(Opcode.MULTIPLY, common | values | wide | sparse | {
                     "first": int(part == 0), "last": int(part == parts - 1), "tiles": tiles, "columns": columns,
                     "relu": relu}))
             drain = common | {"columns": columns, "base": target[0], "row0": target[1][0], "row1": target[1][1],
@@ -277,6 +285,15 @@ class Draw:
             "to_w": 1, "columns": columns, "words": words, "rows": rows, "base": v[0], "stride": v[1][1],
             "target": weights["base"], "wide": 1, "part": pick.randint(0, 1)})]
 
+    def _sparse_weights(self, weights):
+        """A conversion to the tiles of a WEIGHTS; None if V has no room."""
+        system, pick = self.accelerator, self.pick
+        words, rows = weights["tiles"] * system.spread, pick.randint(1, system.lanes)
+        v = self._place_loops([words, rows], system.v_words, step=1, distinct=False)
+        return v and [Instruction(Opcode.CONVERT, {
+            "to_w": 1, "words": words, "rows": rows, "base": v[0], "stride": v[1][1], "target": weights["base"],
+            "prune": 1, "sparse": 1})]
+
     def _wide_rows(self):
         """Conversions of rows to X, both digits of each; where they begin, how many words, how far the low digits."""
         system, pick = self.accelerator, self.pick
@@ -290,11 +307,12 @@ class Draw:
             "words": 1, "rows": rows, "base": v[0], "stride": v[1][1], "target": base + part * low, "target_row": 1,
             "wide": 1, "part": part}) for part in range(2)], base, rows, low
 
-    def _pass(self, rows, passes, first=0, words=None, low=0):
-        """Values of a MULTIPLY for its loops, bounded or not, within words of X from ``first`` on."""
+    def _pass(self, rows, passes, first=0, words=None, low=0, each=1):
+        """Values of a MULTIPLY for its loops, bounded or not, within words of X from ``first`` on; a row has ``each``.
+        """
         pick, words = self.pick, words or self.accelerator.x_words
         values = {f"passes{loop}": count for loop, count in enumerate(passes)}
-        found = self._place_loops([*rows, *passes], words, distinct=False)
+        found = self._place_loops([*rows, *passes], words, each=each, size=each, distinct=False)
         if not found:
             return None
         base, strides = found

@@ -56,6 +56,18 @@ def _(weight, mask, groups, formats):
 _sparse_weight.register_autograd(lambda ctx, g: (g, None, None, None))
 
 
+@torch.library.custom_op("hbfp::pruned", mutates_args=())
+def _pruned(weight: torch.Tensor, n: int, m: int) -> torch.Tensor:
+    """What N:M pruning leaves of a weight (O, K), a graph's stand-in for a mask that is made anew each time."""
+    kept = torch.from_numpy(keep_mask(array(weight.detach()), n, m, axis=1))
+    return torch.where(kept, weight, weight.new_zeros(()))
+
+
+@_pruned.register_fake
+def _(weight, n, m):
+    return weight.new_empty(weight.shape)
+
+
 def _obeys(mask, n, m):
     """Whether a mask keeps ``n`` of every ``m`` along K, of a shorter last group as many as it has of them."""
     matrix = array(_matrix(mask).cpu())

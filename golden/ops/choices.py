@@ -21,5 +21,17 @@ def _operation(name, program):
                      lambda gate, x, other: Elements(program, (gate, x, other)))
 
 
+def _kept():
+    """The operation ``hbfp::kept`` of a gate and a tensor, of which it leaves -0 where the gate is 0."""
+    torch.library.define("hbfp::kept", "(Tensor gate, Tensor x) -> Tensor")
+
+    @torch.library.impl("hbfp::kept", "CompositeExplicitAutograd")
+    def kept(gate, x):
+        return torch.where(gate > 0, x, -0.0)
+    torch.library.register_fake("hbfp::kept", kept)
+    return Operation("kept", (torch.ops.hbfp.kept,), Shape.ELEMENT,
+                     lambda gate, x: Elements(programs.kept(), (gate, x)))
+
+
 #: The ``other`` of ``choose`` is -0 where the gate is 1, and no -0 elsewhere; that of ``select`` is any.
-OPERATIONS = (_operation("choose", programs.choose()), _operation("select", programs.select()))
+OPERATIONS = (_operation("choose", programs.choose()), _operation("select", programs.select()), _kept())

@@ -248,6 +248,11 @@ def choose() -> list[VectorInstruction]:
     return [vector(to=0), vector(register(0), STREAM, op=Op.GATE, to=0), vector(c=register(0), to="out")]
 
 
+def kept() -> list[VectorInstruction]:
+    """i1 where i0 is 1, -0 where it is 0."""
+    return [vector(to=0), vector(register(0), STREAM, op=Op.GATE, to="out")]
+
+
 def select() -> list[VectorInstruction]:
     """i1 where i0 is 1, i2 where it is 0: what is not chosen is -0, with turned signs, and adds nothing."""
     return [vector(to=0), vector(negate_a=True, to=1), vector(register(0), register(1), op=Op.GATE, to=1),

@@ -92,12 +92,13 @@ FIELDS = {
     Opcode.LOAD: _fields("memory:2 elements:1 " + _TRANSFER),
     Opcode.STORE: _fields("elements:1 " + _TRANSFER),
     Opcode.CONVERT: _fields("columns:1 to_w:1 base:16 words:16 rows:16 stride:16s target:16 target_word:16s "
-                            "target_row:16s stochastic:1 key:32 place:30 place_row:16 wide:1 part:1"),
+                            "target_row:16s stochastic:1 key:32 place:30 place_row:16 wide:1 part:1 prune:1 sparse:1"),
     Opcode.WEIGHTS: _fields("base:16 tiles:16 repeats:16"),
     Opcode.MULTIPLY: _fields(
         "first:1 last:1 scale:1 bias:1 relu:1 tiles:16 columns:12 base:16 "
         "rows0:12 rows1:12 row0:16s row1:16s passes0:12 passes1:8 passes2:8 pass0:16s pass1:16s pass2:16s "
-        "bounded:1 x:13s y:13s x_row:8 y_row:8 x_pass:8 y_pass:8 width:12 height:12 wide_x:1 wide_w:1 low:16s"),
+        "bounded:1 x:13s y:13s x_row:8 y_row:8 x_pass:8 y_pass:8 width:12 height:12 wide_x:1 wide_w:1 low:16s "
+        "sparse:1"),
     Opcode.DRAIN: _fields("scale:1 bias:1 columns:12 rows0:12 rows1:12 base:16 row0:16s row1:16s column:16s "
                           "scale_base:16 bias_base:16 wide:1"),
     Opcode.VECTOR: _fields("program:12 before:6 body:8 count0:16 count1:16 taps:1 "
@@ -110,7 +111,7 @@ FIELDS = {
 
 #: What only some accelerators have -> the fields that they alone have; in all others their bits are zero.
 EXTRAS = {"stochastic": ("stochastic", "key", "place", "place_row"),
-          "wide": ("wide", "part", "wide_x", "wide_w", "low"), "requests": ("request",)}
+          "wide": ("wide", "part", "wide_x", "wide_w", "low"), "requests": ("request",), "sparse": ("prune", "sparse")}
 
 
 def fields_of(opcode: Opcode, extras: Collection[str] = tuple(EXTRAS)) -> tuple[Field, ...]:

@@ -43,7 +43,8 @@ class Rule:
 def sizes(accelerator: Accelerator) -> dict[str, int]:
     """The sizes that rules name."""
     return {"lanes": accelerator.lanes, "rows": accelerator.core.rows, "height": accelerator.core.height,
-            **{extra: int(extra in accelerator.extras) for extra in EXTRAS}, "requests": accelerator.requests}
+            "spread": accelerator.spread, **{extra: int(extra in accelerator.extras) for extra in EXTRAS},
+            "requests": accelerator.requests}
 
 
 def _each(text, **rule):
@@ -81,6 +82,11 @@ RULES = {
         _each("key place place_row", must=Must.ZERO, when={"stochastic": 0}),
         _each("wide", must=Must.RANGE, low=0, high="wide"),
         _each("part", must=Must.ZERO, when={"wide": 0}),
+        _each("prune", must=Must.RANGE, low=0, high="sparse"),
+        _each("sparse", must=Must.ZERO, when={"prune": 0}),
+        _each("sparse", must=Must.ZERO, when={"to_w": 0}),
+        _each("sparse", must=Must.ZERO, when={"columns": 1}),
+        _each("words", must=Must.MULTIPLE, when={"sparse": 1}, step="spread"),
     ),
     Opcode.WEIGHTS: (
         *_counted("tiles repeats"),
@@ -93,6 +99,8 @@ RULES = {
         _each("x y x_row y_row x_pass y_pass width height", must=Must.ZERO, when={"bounded": 0}),
         _each("wide_x wide_w", must=Must.RANGE, low=0, high="wide"),
         _each("low", must=Must.ZERO, when={"wide_x": 0}),
+        _each("sparse", must=Must.RANGE, low=0, high="sparse"),
+        _each("base row0 row1 pass0 pass1 pass2", must=Must.MULTIPLE, when={"sparse": 1}, step="spread"),
     ),
     Opcode.DRAIN: (
         *_counted("columns rows0 rows1"),

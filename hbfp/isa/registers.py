@@ -163,7 +163,9 @@ REGISTERS = (
     *_parameters(
         ("rows", "rows of the core, and its columns, numbers of a word of V"),
         ("mantissa", "bits of a mantissa, sign included", (
-            Field("narrow", 0, 8, "in most operands"), Field("wide", 8, 8, "in those that are wide; 0: none can be"))),
+            Field("narrow", 0, 8, "in most operands"), Field("wide", 8, 8, "in those that are wide; 0: none can be"),
+            Field("kept", 16, 4, "of sparse weights, terms that are kept"),
+            Field("group", 20, 4, "of how many; 0: none can be"))),
         ("exponent", "bits of an exponent"),
         ("block", "terms of a block along K"),
         ("block_rows", "rows of a block: 1, or as many as terms"), ("x_words", "words of memory X"),
@@ -225,7 +227,10 @@ BY_NAME = {register.name: register for register in registers(2, True, True)}
 def parameters(accelerator: Accelerator) -> dict[str, int]:
     """Name -> value of the registers that say what the machine is."""
     core = accelerator.core
-    return {"id": IDENTITY, "version": VERSION, "rows": core.rows, "mantissa": core.format.mantissa | core.wide << 8,
+    mantissa = core.format.mantissa | core.wide << 8
+    if core.takes_sparse:
+        mantissa |= core.sparse[0] << 16 | core.sparse[1] << 20
+    return {"id": IDENTITY, "version": VERSION, "rows": core.rows, "mantissa": mantissa,
             "exponent": core.format.exponent, "block": core.format.terms, "block_rows": core.format.block[0],
             **{name: getattr(accelerator, name) for name in ("x_words", "w_words", "v_words", "p_words", "row_words",
                                                              "vector_rows", "contexts")},

@@ -170,6 +170,8 @@ class Accelerator(Component):
         if self.params.exponent:
             wires[Unit.LOAD].insert(2, (load.w_scales, w.scales_load))
             wires[Unit.CONVERT].append((convert.scales, w.scales_convert))
+        if self.params.index:
+            wires[Unit.CONVERT].append((convert.index, w.index_convert))
         for pairs in wires.values():
             for unit, memory in pairs:
                 connect(m, unit, memory)

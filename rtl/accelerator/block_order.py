@@ -61,9 +61,12 @@ class BlockOrder:
         Whether mantissas may be wide.
     shared : bool
         Whether elements share exponents; if not, every word comes once.
+    spread : int
+        Terms of a group that a sparse weight stands for, of which it keeps one; 1 where there are none.
     """
 
-    def __init__(self, m: Module, fmt, side, new, held, start, step, wide=False, shared=True):
+    def __init__(self, m: Module, fmt, side, new, held, start, step, wide=False, shared=True,
+                 spread=1):
         self.m, self.new, self.held, self.start, self.step, self.shared = m, new, held, start, step, shared
         self.side, self.terms, self.square, self.wide = side, fmt.terms, fmt.square, wide
         self.stochastic = fmt.rounding == "stochastic"
@@ -74,9 +77,10 @@ class BlockOrder:
         # How far the target moves with a row, a word, and as many rows as the core has.
         self.by_row, self.by_word, self.by_side = (Signal(ADDRESS_BITS, name=f"by_{name}")
                                                    for name in ("row", "word", "side"))
+        rows = Mux(held.sparse, side // spread, side) if spread > 1 else side    # that a word of V gives to W
         m.d.comb += [
             self.by_row.eq(Mux(self.plain, held.target_row, held.to_w & held.columns)),
-            self.by_word.eq(Mux(held.to_w & ~held.columns, self.side, held.target_word)),
+            self.by_word.eq(Mux(held.to_w & ~held.columns, rows, held.target_word)),
             self.by_side.eq(Mux(self.turned, held.target_row, Mux(held.to_w, self.side,
                                                                   held.target_row << self.bits))),
         ]

@@ -2,16 +2,18 @@
 
 from dataclasses import dataclass, replace
 
-from amaranth import Cat, Module, Mux, Signal, signed
+from amaranth import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
 
 from hbfp.arithmetic import KINDS
 from hbfp.format import HBFPFormat
 from hbfp.golden.spec.noise import NUMBER
 from hbfp.isa.instructions import EXTRAS, Opcode
+from hbfp.sparsity import DENSE
 
 from ..convert.encode_lane import FIELD, FRACTION, EncodeLane, clamped_field, largest_field, least_field
 from ..convert.numbers import Numbers
+from ..convert.prune import larger
 from ..fp32.convert import ToBf16, ToFp16
 from ..lib.component import Component
 from ..lib.layout import StructLayout, index
@@ -20,7 +22,7 @@ from ..lib.pick import pick
 from ..lib.signals import named
 from .block_order import BlockOrder
 from .layouts import ADDRESS_BITS
-from .signatures import unit_members, v_read, w_scales_write, w_write, x_write
+from .signatures import unit_members, v_read, w_index_write, w_scales_write, w_write, x_write
 from .sizes import Sizes
 from .transposer import Transposer
 
@@ -45,6 +47,10 @@ class Convert(Component):
     With stochastic rounding the numbers of a word's elements are drawn while it is on its way
     (:class:`~rtl.convert.numbers.Numbers`); an instruction that draws none rounds to nearest.
 
+    Where weights may be sparse, an instruction may *prune*: of each group of lanes only the largest elements count.
+    Sparse ones go on to W without the others, in the first lanes, and their places in their groups in the last ones; so
+    of a square's columns the first are rows of W, the last ones of its indices, and those in between nothing.
+
     An instruction is taken when the unit is idle. With n words to ask for (those of zeros, and both times where words
     come twice, counted) and all grants at once, it is idle again and ``done`` is high n + 3 cycles after the
     instruction is taken; if it is transposed, n + 4 + R cycles: the last square leaves the transposer. A row of W, or
@@ -59,6 +65,8 @@ class Convert(Component):
     read : ``Out(v_read)``
     x, w, scales : ``Out(x_write)``, ``Out(w_write)``, ``Out(w_scales_write)``
         Exponents of a segment of W are written with its last row; numbers without have no ``scales``.
+    index : ``Out(w_index_write)``
+        Only where weights may be sparse.
     """
     kind, area, apart = "convert", "converter", True
 
@@ -70,6 +78,22 @@ class Convert(Component):
         segments: int = parameter("s", 1)
         wide: int = parameter("wide", 0)
         plain: str = parameter("", "")
+        sparse: tuple[int, int] = parameter("sparse", DENSE, rare=True)
+
+        @property
+        def takes_sparse(self):
+            """Whether conversions may be of sparse weights."""
+            return self.sparse != DENSE
+
+        @property
+        def index(self):
+            """Bits of the place of a sparse weight in its group."""
+            return (self.sparse[1] - 1).bit_length()
+
+        @property
+        def rows(self):
+            """Rows of W that a word of V has, of sparse weights."""
+            return self.lanes * self.sparse[0] // self.sparse[1]
 
         @property
         def mantissa(self):
@@ -89,20 +113,22 @@ class Convert(Component):
         @property
         def extras(self):
             """What its instructions have that not all accelerators' have."""
-            return tuple(extra for extra in EXTRAS if getattr(self, extra, False))
+            has = {"stochastic": self.stochastic, "wide": self.wide, "sparse": self.takes_sparse}
+            return tuple(extra for extra in EXTRAS if has.get(extra))
 
     @staticmethod
     def ports(params):
         return unit_members(Opcode.CONVERT, params.extras) | ({"seed": In(32)} if params.stochastic else {}) | {
             "read": Out(v_read(params)), "x": Out(x_write(params)), "w": Out(w_write(params))} | (
-            {"scales": Out(w_scales_write(params))} if params.exponent else {})
+            {"scales": Out(w_scales_write(params))} if params.exponent else {}) | (
+            {"index": Out(w_index_write(params))} if params.takes_sparse else {})
 
     def body(self, platform):
         m, params = Module(), self.params
         new, held = self.instruction.payload, self.held
         active, start, step = (Signal(name=name) for name in ("active", "start", "step"))
         order = BlockOrder(m, params.format, params.lanes, new, held, start, step, bool(params.wide),
-                           params.exponent > 0)
+                           params.exponent > 0, params.lanes // params.rows)
         now = order.walk()
         m.d.comb += [self.read.en.eq(active & ~now.pad), self.read.addr.eq(now.source),
                      step.eq(active & (now.pad | self.read.grant))]
@@ -125,6 +151,8 @@ class Convert(Component):
         mantissas, exponents = self._plain(m, word) if params.plain else self._lanes(m, word, order.columns)
         if params.wide:
             mantissas, exponents = self._digits(m, later, mantissas, exponents)
+        if params.takes_sparse:
+            mantissas = self._compressed(m, mantissas)
         self._write(m, held, order, word, later, mantissas, exponents)
 
         busy = Signal()
@@ -157,6 +185,8 @@ class Convert(Component):
         data = [Signal(32, name=f"element{lane}") for lane in range(lanes)]
         m.d.comb += [element.eq(Cat(value[:FRACTION], value[FRACTION:-1] & ~word.pad.replicate(FIELD), value[-1]))
                      for element, value in zip(data, self.read.data, strict=True)]
+        if params.takes_sparse:
+            data = self._pruned(m, data)
         size = min(terms, lanes)
         largest = [Signal(FIELD, name=f"largest{s}") for s in range(params.segments)]
         m.d.comb += [field.eq(largest_field(m, data[s * size:(s + 1) * size])) for s, field in enumerate(largest)]
@@ -182,6 +212,51 @@ class Convert(Component):
             m.d.sync += mantissa.eq(lane.o & ~top.all().replicate(widest.mantissa))
             exponents.append(Cat(exponent, top.all()))
         return mantissas, exponents
+
+    def _pruned(self, m, data):
+        """The elements, of which those that a group of lanes loses are zero if the instruction prunes."""
+        kept, group = self.params.sparse
+        self._stay, pruned = [], []
+        for first in range(0, len(data), group):
+            elements = data[first:first + group]
+            beaten = larger(m, [element[:31] for element in elements], f"g{first}")
+            for lane, (element, by) in enumerate(zip(elements, beaten, strict=True), first):
+                stays = Signal(name=f"stays{lane}")
+                stayed = Signal(name=f"stayed{lane}", reset_less=True)    # with the mantissa
+                m.d.comb += stays.eq(sum(by, 0) < kept)
+                m.d.sync += stayed.eq(stays)
+                pruned.append(named(m, element & (stays | ~self.held.prune).replicate(32), f"pruned{lane}"))
+                self._stay.append(stayed)
+        return pruned
+
+    def _compressed(self, m, mantissas):
+        """What is written lane by lane; of sparse weights first what stays, group by group, and last where it stood."""
+        params = self.params
+        kept, group = params.sparse
+        written = list(mantissas)
+        for number in range(params.rows):
+            first, place = number // kept * group, number % kept
+            value, where = 0, 0
+            for at in range(place, place + group - kept + 1):
+                lane = first + at
+                chosen = self._stay[lane] & (sum(self._stay[first:lane], Const(0, 1)) == place)
+                value |= mantissas[lane] & chosen.replicate(params.mantissa)
+                where |= Mux(chosen, at, 0)
+            for lane, sparse in ((number, value), (params.lanes - params.rows + number, where)):
+                written[lane] = Signal(params.mantissa, name=f"written{lane}")
+                m.d.comb += written[lane].eq(Mux(self.held.sparse, sparse, mantissas[lane]))
+        return written
+
+    def _sparse(self, m, transposer):
+        """Whether a column of the transposer is a row of W, and the address of rows that come late; writes indices."""
+        params, held = self.params, self.held
+        column, late = Signal(range(params.lanes)), Signal(ADDRESS_BITS, name="late")
+        m.d.sync += column.eq(column + transposer.o_en)    # squares leave whole
+        m.d.comb += [late.eq(transposer.o_address - (params.lanes - params.rows)),
+                     self.index.en.eq(transposer.o_en & held.sparse & (column >= params.lanes - params.rows)),
+                     self.index.addr.eq(late),
+                     *(into.eq(value) for into, value in zip(self.index.data, transposer.o, strict=True))]
+        return ~held.sparse | (column < params.rows), late
 
     def _digits(self, m, later, mantissas, exponents):
         """What of mantissas and exponents is written, lane by lane: of wide ones digits; see :meth:`_write`.
@@ -248,24 +323,27 @@ class Convert(Component):
         scale = size + 1 if size else 0
         m.submodules.transposer = transposer = Transposer(params.lanes, params.mantissa, scale, segments)
         row = Signal(params.mantissa * params.lanes)
+        leaves, late = self._sparse(m, transposer) if params.takes_sparse else (None, None)
+        turned_en = transposer.o_en if leaves is None else transposer.o_en & leaves
         m.d.comb += [
             self.x.en.eq(Mux(order.columns, transposer.o_en, later.valid) & ~held.to_w),
             self.x.addr.eq(Mux(order.columns, transposer.o_address, later.target)),
             self.x.data.mantissa.eq(Mux(order.columns, transposer.o.as_value(), Cat(mantissas))),
             transposer.i_en.eq(later.valid & order.turned), transposer.i_row.eq(later.row),
             transposer.i_address.eq(later.target), transposer.i.eq(Cat(mantissas)),
-            self.w.en.eq(Mux(order.columns, later.valid, transposer.o_en) & held.to_w),
+            self.w.en.eq(Mux(order.columns, later.valid, turned_en) & held.to_w),
             self.w.addr.eq(Mux(order.columns, later.target, transposer.o_address)),
             self.w.mask.eq(1 << self.w.addr[:(params.packed - 1).bit_length()]),
             row.eq(Mux(order.columns, Cat(mantissas), transposer.o.as_value())),
             self.w.data.eq(row.replicate(params.packed)),
         ]
         if size:
-            self._scales(m, held, order, word, exponents, transposer)
+            self._scales(m, held, order, word, exponents, transposer, late)
 
-    def _scales(self, m, held, order, word, exponents, transposer):
+    def _scales(self, m, held, order, word, exponents, transposer, late):
         """Exponents and flags beside the mantissas."""
         size, segments, part = self.params.exponent, self.params.segments, self.params.lanes // self.params.segments
+        turned_address = transposer.o_address if late is None else Mux(held.sparse, late, transposer.o_address)
         of_row = [Signal(size + 1, name=f"row_exponent{s}", reset_less=True) for s in range(segments)]
         m.d.sync += [into.eq(exponents[s * part]) for s, into in enumerate(of_row)]
         m.d.comb += [
@@ -276,7 +354,7 @@ class Convert(Component):
             # Of columns the exponents are known from the first row of the segment on.
             self.scales.en.eq(held.to_w & Mux(order.columns, word.valid & word.convert & word.segment,
                                               transposer.o_scale_en)),
-            self.scales.addr.eq(Mux(order.columns, word.target, transposer.o_address)),
+            self.scales.addr.eq(Mux(order.columns, word.target, turned_address)),
         ]
         for s, exponent in enumerate(of_row):
             scale = Mux(order.columns, transposer.o_scales[s], exponent)

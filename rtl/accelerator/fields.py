@@ -13,7 +13,7 @@ _AT_ONCE = {
     Opcode.CONVERT: ("base", "target", "place"),
     Opcode.WEIGHTS: ("base",),
     Opcode.MULTIPLY: ("first", "scale", "bias", "relu", "tiles", "base", "rows0", "rows1", "x", "y", "wide_x",
-                      "wide_w"),
+                      "wide_w", "sparse"),
     Opcode.DRAIN: ("base",),
     Opcode.VECTOR: ("program", "before", *(f"{name}_base" for name in (*VECTOR_INPUTS, *VECTOR_OUTPUTS))),
 }

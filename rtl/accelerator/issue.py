@@ -68,17 +68,20 @@ class Issue(Component):
         stochastic: bool = parameter("sr", False)
         wide: int = parameter("wide", 0)
         requests: int = parameter("rq", 0)
+        spread: int = parameter("sp", 1, rare=True)
 
         @property
         def sizes(self):
             """The sizes that rules of instructions name."""
-            return {**{name: getattr(self, name) for name in ("lanes", "rows", "height")},
+            return {**{name: getattr(self, name) for name in ("lanes", "rows", "height", "spread")},
                     **{extra: int(extra in self.extras) for extra in EXTRAS}, "requests": self.requests}
 
         @property
         def extras(self):
             """What instructions have that not all accelerators' have."""
-            return tuple(extra for extra in EXTRAS if getattr(self, extra))
+            has = {"stochastic": self.stochastic, "wide": self.wide, "requests": self.requests,
+                   "sparse": self.spread > 1}
+            return tuple(extra for extra in EXTRAS if has[extra])
 
     @staticmethod
     def ports(params):

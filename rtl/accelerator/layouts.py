@@ -1,6 +1,6 @@
 """Layouts of instructions and of memory words, from the instruction set and a part's parameters."""
 
-from amaranth import Shape, signed
+from amaranth import Shape, signed, unsigned
 
 from hbfp.isa.instructions import ARGUMENTS, EXTRAS, HEADER, fields_of
 from hbfp.isa.registers import WORD
@@ -47,9 +47,21 @@ def x_layout(params):
     return row_layout(signed(params.mantissa), params.lanes, params.exponent, params.segments)
 
 
+def x_row_layout(params):
+    """What a read of X gives: a word, or the ``spread`` words of a row of a sparse command, with the first's exponents.
+    """
+    return row_layout(signed(params.mantissa), params.spread * params.lanes, params.exponent, params.segments)
+
+
 def weights_layout(params):
     """A row of W as the core takes it."""
-    return row_layout(signed(params.mantissa), params.lanes, params.exponent, params.lanes)
+    row = row_layout(signed(params.mantissa), params.lanes, params.exponent, params.lanes)
+    return StructLayout({**row.members, "index": w_index_layout(params)}) if params.index else row
+
+
+def w_index_layout(params):
+    """Beside a row of W: the place of each weight in its group."""
+    return ArrayLayout(unsigned(params.index), params.lanes)
 
 
 def w_row_layout(params):

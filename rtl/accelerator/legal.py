@@ -58,7 +58,8 @@ def illegal(m, word, sizes):
                 fields = Signal(fields_layout(known), name=opcode.name.lower())
                 m.d.comb += fields.eq(word[start:end])
                 wrong += [Value.cast(fields[field.name]).any() for field in known if field.name not in own]
-                wrong += [_breaks(rule, fields, sizes) for rule in RULES[opcode] if rule.fields[0] in own]
+                wrong += [_breaks(rule, fields, sizes) for rule in RULES[opcode]
+                          if {rule.fields[0], *rule.when} <= own]
             if opcode == Opcode.NOP:
                 wrong.append(fields.unit == 0)
             with m.Case(opcode):

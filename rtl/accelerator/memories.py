@@ -16,12 +16,13 @@ from ..lib.names import parameter
 from ..lib.pick import pick
 from .banked import stored
 from .control import FIRST_BITS, SIZE_BITS
-from .layouts import ADDRESS_BITS, p_layout, v_layout, w_layout, w_scales_layout, x_layout
+from .layouts import ADDRESS_BITS, p_layout, v_layout, w_index_layout, w_layout, w_scales_layout, x_layout
 from .signatures import (
     p_read,
     p_write,
     v_read,
     v_write,
+    w_index_write,
     w_read,
     w_scales_write,
     w_write,
@@ -175,6 +176,7 @@ class XMemory(Component):
         mantissa: int = parameter("m")
         exponent: int = parameter("e")
         segments: int = parameter("s", 1)
+        spread: int = parameter("sp", 1, rare=True)
         contexts: int = parameter("cx", 1)
         memory_banks: int = parameter("mb", 0, rare=True)
 
@@ -184,6 +186,9 @@ class XMemory(Component):
 
     def body(self, platform):
         m, params = Module(), self.params
+        if params.spread > 1:
+            self._side_by_side(m)
+            return m
         ram = stored(m, "ram", params.x_words, bits_of(x_layout(params)), banks=params.memory_banks)
         writes, w_addr, _ = arbitrate(m, "write", [self.write], params.x_words, share=self)
         reads, r_addr, _ = arbitrate(m, "read", [self.read], params.x_words, share=self,
@@ -191,6 +196,31 @@ class XMemory(Component):
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr), self.read.data.as_value().eq(ram.r_data),
                      ram.w_en.eq(writes), ram.w_addr.eq(w_addr), ram.w_data.eq(self.write.data)]
         return m
+
+    def _side_by_side(self, m):
+        """Words of a sparse row in a memory each, which are read together.
+
+        The word that was asked for comes first: where it is the first of a row, all are in order.
+        """
+        params, low = self.params, (self.params.spread - 1).bit_length()
+        writes, w_addr, _ = arbitrate(m, "write", [self.write], params.x_words, share=self)
+        reads, r_addr, _ = arbitrate(m, "read", [self.read], params.x_words, share=self)
+        place, words = Signal(low), []
+        with m.If(reads):
+            m.d.sync += place.eq(r_addr)
+        for number in range(params.spread):
+            word = Signal(x_layout(params), name=f"word{number}")
+            ram = stored(m, f"ram{number}", params.x_words // params.spread, bits_of(x_layout(params)))
+            m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr[low:]), word.as_value().eq(ram.r_data),
+                         ram.w_en.eq(writes & (w_addr[:low] == number)), ram.w_addr.eq(w_addr[low:]),
+                         ram.w_data.eq(self.write.data)]
+            words.append(word)
+        first = Signal(x_layout(params))
+        m.d.comb += [first.as_value().eq(pick([word.as_value() for word in words], place)),
+                     self.read.data.mantissa.as_value().eq(
+                         Cat(word.mantissa.as_value() for word in (first, *words[1:]))),
+                     *(getattr(self.read.data, name).eq(getattr(first, name))
+                       for name in ("exponent", "invalid"))]
 
 
 class WMemory(Component):
@@ -203,6 +233,8 @@ class WMemory(Component):
     read : ``In(w_read)``
         Of weights, which reads rows in ascending order: a word is read when its first row is asked for, and the
         exponents of a segment with its first row.
+    index_convert : ``In(w_index_write)``
+        Only where weights may be sparse.
     write_convert, write_load, scales_convert, scales_load : ``In(w_write)``, ``In(w_scales_write)``
         The latter only where numbers share exponents.
         An address of mantissas is that of the word's first row, or of any other of its rows; one of exponents is that
@@ -219,6 +251,7 @@ class WMemory(Component):
         exponent: int = parameter("e")
         height: int = parameter("h")
         packed: int = parameter("p")
+        index: int = parameter("ix", 0, rare=True)
         contexts: int = parameter("cx", 1)
         single: bool = parameter("single", False, rare=True)
 
@@ -226,7 +259,8 @@ class WMemory(Component):
     def ports(params):
         scalers = WMemory.SCALERS if params.exponent else ()
         return {"read": In(w_read(params))} | {f"write_{name}": In(w_write(params)) for name in WMemory.WRITERS} | {
-            f"scales_{name}": In(w_scales_write(params)) for name in scalers} | share_members(params)
+            f"scales_{name}": In(w_scales_write(params)) for name in scalers} | (
+            {"index_convert": In(w_index_write(params))} if params.index else {}) | share_members(params)
 
     def body(self, platform):
         m, params = Module(), self.params
@@ -243,6 +277,8 @@ class WMemory(Component):
             found = pick(_parts(ram.r_data, packed), place)
         m.d.comb += [ram.r_en.eq(reads & ~row[:low].any()), ram.r_addr.eq(row[low:]),
                      self.read.data.as_value().eq(found)]
+        if params.index:
+            self._indices(m, reads, row)
         written = [(ram, "write", self.WRITERS, packed)]
         if params.exponent:
             scales = stored(m, "scales", rows // height, bits_of(w_scales_layout(params)), banks=params.single)
@@ -256,6 +292,14 @@ class WMemory(Component):
             m.d.comb += [memory.w_en.eq(mask), memory.w_addr.eq(w_addr),
                          memory.w_data.eq(choose(ports, chosen, "data"))]
         return m
+
+    def _indices(self, m, reads, row):
+        """Places of sparse weights in their groups, which convert alone writes."""
+        params = self.params
+        ram = stored(m, "index", params.w_words, bits_of(w_index_layout(params)))
+        writes, w_addr, _ = arbitrate(m, "index", [self.index_convert], params.w_words, share=self)
+        m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(row), self.read.index.as_value().eq(ram.r_data),
+                     ram.w_en.eq(writes), ram.w_addr.eq(w_addr), ram.w_data.eq(self.index_convert.data)]
 
     def _waits(self, low, segment):
         """Where there is one port: whether the read waits; name of a memory -> whether one of its writes does.

@@ -12,7 +12,7 @@ from hbfp.isa.instructions import Opcode
 from ..core.sequencer import STEPS, command_of, wide_layout
 from ..lib.component import Component
 from ..lib.names import parameter
-from .layouts import ADDRESS_BITS, x_layout
+from .layouts import ADDRESS_BITS, x_row_layout
 from .loops import Loops
 from .signatures import unit_members, x_read
 from .sizes import Sizes
@@ -32,7 +32,8 @@ class Multiply(Component):
     A command is on ``o_cmd`` from the cycle in which its first row is the next to be issued, until it is taken: with
     the instruction's start, and with each further column tile's. Neither begins while the last command waits there.
 
-    A row of wide mantissas is two words, the high digits first; each is issued as a row is.
+    A row of wide mantissas is two words, the high digits first; each is issued as a row is. A row of a sparse command
+    is several words side by side, which X gives at once.
 
     ``done`` is high in the cycle after the core has taken the instruction's last row. An instruction that begins a
     command of more rows than the core's depth is refused: ``fault`` stays high until reset, nothing else is done.
@@ -56,13 +57,16 @@ class Multiply(Component):
         depth: int = parameter("d")
         segments: int = parameter("s", 1)
         wide: int = parameter("wide", 0)
+        spread: int = parameter("sp", 1, rare=True)
 
     @staticmethod
     def ports(params):
-        command = command_of(params.depth, side=True, wide=bool(params.wide))
-        return unit_members(Opcode.MULTIPLY, ("wide",) if params.wide else ()) | {
+        sparse = params.spread > 1
+        command = command_of(params.depth, side=True, wide=bool(params.wide), sparse=sparse)
+        extras = (("wide",) if params.wide else ()) + (("sparse",) if sparse else ())
+        return unit_members(Opcode.MULTIPLY, extras) | {
             "x": Out(x_read(params)), "o_cmd": Out(stream.Signature(command)),
-            "o_x": Out(stream.Signature(x_layout(params)))}
+            "o_x": Out(stream.Signature(x_row_layout(params)))}
 
     def body(self, platform):
         m, params = Module(), self.params
@@ -114,13 +118,14 @@ class Multiply(Component):
                 m.d.sync += [self.o_cmd.valid.eq(1), self.o_cmd.payload.rows.eq(rows),
                              self.o_cmd.payload.tiles.eq(new.tiles),
                              *(self.o_cmd.payload[name].eq(new[name]) for name in (
-                                 *STEPS, *(wide_layout().members if params.wide else ())))]
+                                 *STEPS, *(wide_layout().members if params.wide else ()),
+                                 *(("sparse",) if params.spread > 1 else ())))]
 
         # The row for the core.
-        zeros = x_layout(params).const(None)
+        zeros = x_row_layout(params).const(None)
         if params.exponent:
             least, _ = HBFPFormat(exponent=params.exponent).exponent_range
-            zeros = x_layout(params).const({"exponent": [max(-126, least)] * params.segments})
+            zeros = x_row_layout(params).const({"exponent": [max(-126, least)] * params.segments})
         m.d.comb += [self.o_x.valid.eq(there), self.o_x.payload.eq(Mux(zero, zeros, self.x.data))]
         m.d.sync += self.done.eq(there & self.o_x.ready & ending)
         return m

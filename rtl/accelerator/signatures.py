@@ -10,10 +10,12 @@ from .layouts import (
     ADDRESS_BITS,
     p_layout,
     v_layout,
+    w_index_layout,
     w_layout,
     w_row_layout,
     w_scales_layout,
     x_layout,
+    x_row_layout,
 )
 
 
@@ -50,8 +52,8 @@ def v_write(params):
 
 
 def x_read(params):
-    """A read port of X."""
-    return read_port(x_layout(params))
+    """A read port of X; where weights may be sparse, of all words that a row of a sparse command has."""
+    return read_port(x_row_layout(params))
 
 
 def x_write(params):
@@ -60,9 +62,13 @@ def x_write(params):
 
 
 def w_read(params):
-    """A read port of W: ``addr`` is a row; with it come the exponents and flags of its segment, ``scales``, if any."""
+    """A read port of W: ``addr`` is a row; with it come the exponents and flags of its segment, ``scales``, if any.
+
+    So does ``index``, where weights may be sparse.
+    """
     members = dict(read_port(w_row_layout(params)).members)
-    return Signature(members | ({"scales": In(w_scales_layout(params))} if params.exponent else {}))
+    return Signature(members | ({"scales": In(w_scales_layout(params))} if params.exponent else {}) | (
+        {"index": In(w_index_layout(params))} if params.index else {}))
 
 
 def w_write(params):
@@ -73,6 +79,11 @@ def w_write(params):
 def w_scales_write(params):
     """A write port of the exponents and flags of W: ``addr`` is a row of the segment."""
     return write_port(w_scales_layout(params))
+
+
+def w_index_write(params):
+    """A write port of the indices of W: ``addr`` is a row."""
+    return write_port(w_index_layout(params))
 
 
 def p_read():

@@ -43,6 +43,7 @@ class Weights(Component):
         lanes: int = parameter("l")
         mantissa: int = parameter("m")
         exponent: int = parameter("e")
+        index: int = parameter("ix", 0, rare=True)
 
     @staticmethod
     def ports(params):
@@ -68,6 +69,8 @@ class Weights(Component):
         if self.params.exponent:
             m.d.comb += [self.o_w.payload.exponent.eq(self.w.scales.exponent),
                          self.o_w.payload.invalid.eq(self.w.scales.invalid)]
+        if self.params.index:
+            m.d.comb += self.o_w.payload.index.eq(self.w.index)
         with m.If(step):
             m.d.sync += [there.eq(1), ending.eq(loops.last)]
         with m.Elif(self.o_w.ready):

@@ -10,7 +10,7 @@ OTHER = {
     "rows": {"rows": 16}, "cols": {"cols": 16}, "accumulate": {"accumulate": "aligned"},
     "arithmetic": {"arithmetic": "fp32"}, "group": {"group": (4, 2)}, "multiplier": {"multiplier": "recoded"},
     "pipeline": {"pipeline": 1}, "depth": {"depth": 64}, "share": {"share": 2, "block": (1, 16)},
-    "ragged": {"ragged": True, "block": (1, 12)}, "sparse": {"sparse": (1, 2)}, "guard": {"guard": 5},
+    "ragged": {"ragged": True, "block": (1, 12)}, "sparse": {"sparse": (1, 2), "block": (1, 16)}, "guard": {"guard": 5},
     "growth": {"growth": 7}, "wide": {"wide": 12}, "side_lanes": {"side_lanes": 4}, "banks": {"banks": 1},
     "weight_tiles": {"weight_tiles": 1}, "convert_lanes": {"convert_lanes": 4},
     "fabric": {"fabric": "fpga", "pipeline": 1},

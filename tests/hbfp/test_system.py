@@ -41,7 +41,14 @@ def test_words_of_numbers_without_exponents(arithmetic, bits, packed, beats):
     ({"core": core(mantissa=4, rows=4)}, "Rows 4 must be at least 8 in an accelerator of 4 bits"),
     ({"core": core(cols=8)}, "Cols 8 must be 16, as many as rows, in an accelerator"),
     ({"core": core(convert_lanes=2)}, "Convert lanes 2 must be 0 in an accelerator"),
-    ({"core": core(sparse=(2, 4))}, "Sparse 2,4 must be 1,1 in an accelerator"),
+    ({"core": core(sparse=(2, 4))},
+     "Block 1,16 must have at least 32 terms along K, those of a sparse pass, in an accelerator with sparse weights"),
+    ({"core": core(sparse=(4, 8), rows=4, block=(1, 16))},
+     "Rows 4 must be a multiple of 8 in an accelerator whose weights are 4 of 8"),
+    ({"core": core(mantissa=2, sparse=(4, 8), block=(1, 32))},
+     "Mantissa 2 must be at least 3, the bits of an index of sparse weights, in an accelerator"),
+    ({"core": core(sparse=(2, 4), block=(1, 32)), "memory_banks": 2},
+     "Memory banks 2 must be 0 where weights may be sparse"),
     ({"core": core(block=(1, 24), ragged=True)}, "Ragged True must be False in an accelerator"),
     ({"core": core(subnormals="gradual")}, "Subnormals gradual must be flush in an accelerator"),
     ({"core": core(mantissa=4, block=(1, 4))},
@@ -74,6 +81,7 @@ def test_what_is_refused(options, line):
 
 def test_what_its_instructions_have():
     """What not all accelerators have, and the formats of conversions."""
+    assert Accelerator(core=core(sparse=(1, 4), block=(1, 64))).extras == ("sparse",)
     both = Accelerator(core=core(4, rounding="stochastic", wide=6))
     assert Accelerator(core=core()).extras == () and both.extras == ("stochastic", "wide")
     assert [(each.mantissa, each.rounding) for each in (

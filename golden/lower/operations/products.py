@@ -15,11 +15,15 @@ from ..memory import Value
 from ..nodes import Made, Nodes
 from ..products.draw import draws
 from ..products.matrix import matrix
-from ..products.weights import computed_weights, constant_weights
+from ..products.weights import computed_weights, constant_weights, sparse_weights
 from ..products.wide import widths
 from .after import steps_after
 from .steps import steps_behind
 from .vector import elementwise
+
+hbfp = torch.ops.hbfp
+#: Rows of X, in rows of the array, up to which a constant sparse weight is not worth its conversion.
+FEW = 2
 
 
 def linear(net: Nodes, node: Any) -> Made:
@@ -36,13 +40,45 @@ def linear(net: Nodes, node: Any) -> Made:
         if of_w is not None:
             raise LoweringError("its weight is constant and would be rounded stochastically; a trained one would do")
         weight = net.constant(w).numpy().T
-        weights = constant_weights(net.build, weight, len(weight), wide)
+        weights = _sparse(net, w, result) or constant_weights(net.build, weight, len(weight), wide)
     else:
+        drawn = of_w and replace(of_w, turned=True)
         computed = net.value(w)
-        weights = computed_weights(Value(computed.where.t(), computed.home), net.build.lanes,
-                                   of_w and replace(of_w, turned=True), wide)
+        weights = _sparse(net, w, result, drawn) or computed_weights(
+            Value(computed.where.t(), computed.home), net.build.lanes, drawn, wide, _is_pruned(w))
     matrix(net.build, value, weights, steps, net.fresh(last, order), after, of_x)
     return last, (Product(result.numel() // weights.columns, weights.terms, weights.columns),)
+
+
+def _sparse(net, w, result, draw=None):
+    """The weight (N, K) of a product as a sparse one, if the core has such commands, it is one, and that is quicker.
+
+    A weight that is constant comes as records if it is dense, and else as FP32 that is converted: with few rows of X
+    that takes longer.
+    """
+    machine, constant = net.accelerator, net.is_constant(w)
+    if not machine.core.takes_sparse or not (constant or _is_pruned(w) or w.target == hbfp.kept.default):
+        return None
+    if _is_pruned(w):
+        return sparse_weights(net.value(w), net.build, draw)
+    kept, group = machine.core.sparse
+    given = net.constant(w) if constant else net.graph.results[w.args[0]]
+    groups = torch.nn.functional.pad(given != 0, (0, -given.shape[1] % group)).unflatten(1, (-1, group))
+    if groups.sum(-1).max() > kept or constant and result.numel() // len(given) <= FEW * machine.core.rows:
+        return None
+    value = net.build.dram.constant(given.numpy()) if constant else net.value(w)
+    return sparse_weights(value, net.build, draw)
+
+
+def _is_pruned(w):
+    """Whether an operand is to be pruned as it is converted."""
+    return w.target == hbfp.pruned.default
+
+
+def pruned(net: Nodes, node: Any) -> Made:
+    """A weight that is pruned where it is converted: it lies where it lies before."""
+    net.values[node] = net.value(node.args[0])
+    return node, ()
 
 
 def matmul(net: Nodes, node: Any) -> Made:
@@ -52,14 +88,15 @@ def matmul(net: Nodes, node: Any) -> Made:
     order = list(range(len(a.shape)))
     after, last = steps_after(net, last, order)
     of_a, of_b = draws(node.args[2], "x", "w")
+    prunes = _is_pruned(node.args[1])
     wide = widths(node.args[2], net.build.accelerator)
-    turned = of_a is of_b is None and wide.x == wide.w and _is_turned(net, node)
+    turned = of_a is of_b is None and wide.x == wide.w and not prunes and _is_turned(net, node)
     output = net.fresh(last, [*order[:-2], *reversed(order[-2:])] if turned else order)
     for number, place_ in enumerate(np.ndindex(*a.shape[:-2])):
         left, right, own = (Value(each.where[place_], each.home) for each in (a, b, output))
         if turned:                                         # b^T a^T is the transpose, of the same sums
             left, right, own = (Value(each.where.t(), each.home) for each in (right, left, own))
-        weights = computed_weights(right, net.build.lanes, stacked(of_b, number, b.shape), wide)
+        weights = computed_weights(right, net.build.lanes, stacked(of_b, number, b.shape), wide, prunes)
         matrix(net.build, left, weights, steps, own, after.part(place_), stacked(of_a, number, a.shape))
         net.build.forget()
     return last, (Product(a.shape[-2], a.shape[-1], b.shape[-1], int(np.prod(a.shape[:-2], dtype=np.int64))),)

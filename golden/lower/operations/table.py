@@ -11,7 +11,7 @@ from ..nodes import Handler
 from .convolutions import conv2d, images_gradient, input_gradient, weight_gradient, weights_gradient
 from .dropout import dropout
 from .moves import MOVES
-from .products import add_bias, linear, matmul
+from .products import add_bias, linear, matmul, pruned
 from .tables import rows_gradient
 from .vector import vector
 
@@ -19,7 +19,8 @@ hbfp = torch.ops.hbfp
 PRODUCTS: dict[Any, Handler] = {
     hbfp.linear.default: linear, hbfp.matmul.default: matmul, hbfp.conv2d.default: conv2d,
     hbfp.add_bias.default: add_bias, torch.ops.aten.embedding_dense_backward.default: rows_gradient,
-    hbfp.dropout.default: dropout, input_gradient: images_gradient, weight_gradient: weights_gradient}
+    hbfp.dropout.default: dropout, hbfp.pruned.default: pruned,
+    input_gradient: images_gradient, weight_gradient: weights_gradient}
 
 
 def handler_of(target: Any) -> Handler | None:

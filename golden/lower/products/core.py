@@ -44,7 +44,7 @@ class Core:
     @property
     def height(self) -> int:
         """Rows of W of a column."""
-        return self.plan.tiles * self.build.accelerator.core.rows * self.weights.wide.tiles
+        return self.plan.passes * self.build.accelerator.core.rows * self.weights.wide.tiles
 
     def place(self, first: int, count: int) -> tuple[Span | None, bool]:
         """Where a group of columns is in W, None if they stream through it, and whether it is there already."""
@@ -58,7 +58,7 @@ class Core:
         return span, False
 
     def bring(self, span: Span, first: int, count: int, tile: int = 0, tiles: int = 0, part: int | None = None) -> None:
-        """Load or convert columns to a span of W; of each all passes, or ``tiles`` from number ``tile`` on.
+        """Load or convert columns to a span of W; of each all terms, or ``tiles`` words of X from number ``tile`` on.
 
         ``part``: only this one of the column tiles that a column has.
         """
@@ -74,7 +74,7 @@ class Core:
     def cut(self, fields: dict[str, int]) -> Sequence[Portion]:
         """Passes in the portions of a weight that streams; else all at once."""
         if not self.plan.streamed:
-            return [Portion(0, self.plan.tiles, fields)]
+            return [Portion(0, self.plan.passes, fields)]
         rows, side = self.build.accelerator.core.rows, self.plan.side
         return portions(fields, max(self.build.w.size // 4 // rows // side, 1) * side, side)
 
@@ -95,7 +95,7 @@ class Core:
             Is called before each portion of each column tile that a column has, with the number of that: what of its
             rows and weights is missing is brought.
         """
-        schedule, tiles, rows = self.build.schedule, self.plan.tiles, self.build.accelerator.core.rows
+        schedule, tiles, rows = self.build.schedule, self.plan.passes, self.build.accelerator.core.rows
         steps, wide = {"scale": int("scale" in self.kept), "bias": int("bias" in self.kept)}, self.weights.wide
         cut = cut or self.cut(fields)
         each = 1 if len(cut) > 1 else wide.tiles           # column tiles of an instruction, of a column
@@ -113,7 +113,8 @@ class Core:
                                                "repeats": 1}, [span])
                 schedule.emit(Opcode.MULTIPLY, {
                     "first": int(number == 0), "last": int(number == len(cut) - 1), **steps,
-                    "relu": int(self.steps.relu), "tiles": tiles, "columns": columns * each, **part.fields},
+                    "relu": int(self.steps.relu), "tiles": tiles, "columns": columns * each, **part.fields,
+                    **({"sparse": 1} if self.plan.spread > 1 else {})},
                     [source] if isinstance(source, Span) else source(part))
             if half == 0:                                  # else weights of the second half would wait for it in vain
                 self._drain(steps, fields, columns, result, row, first)

@@ -66,7 +66,8 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     lie in order in DRAM: it comes to V so, and is turned on its way to X. Rows that are longer than X come with the
     portions of a weight that streams, anew for each column tile. ``drawn`` is how what comes to V is rounded.
     """
-    machine, tiles, wide = build.accelerator, core.plan.tiles, core.weights.wide
+    machine, tiles, wide, spread = build.accelerator, core.plan.tiles, core.weights.wide, core.plan.spread
+    sparse = spread > 1                                    # then words of a row lie side by side in X
     cells = tiles * wide.digits                            # words of X of a row
     step, unit = row_step(build, turned is not None), tall(build) // machine.core.rows
     together = 1 if turned is None else build.lanes        # rows that come to X at a time
@@ -114,7 +115,8 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
         yields behind each piece.
         """
         for row in range(0, high, most):
-            lower, target = min(most, high - row), x + word * pitch(high) + row
+            lower, target = min(most, high - row), x + (
+                row * tiles + word if sparse else word * pitch(high) + row)
             if turned is not None:
                 turn(build, turned, start + row, lower, word, words, target, pitch(high), drawn, wide, low)
                 yield
@@ -122,7 +124,8 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
             here = build.v.take(lower * words) if places is None else next(places)
             for done, skips, lines in boxes(loops, start + row, lower):
                 load(skips[0], lines[0], here.start + done * words, word, words)
-            to_x(build, here, lower, words, target, 1, high, wide, low, fields_of(drawn, start + row, word))
+            steps = (tiles, 1) if sparse else (1, high)
+            to_x(build, here, lower, words, target, *steps, wide, low, fields_of(drawn, start + row, word))
             yield
 
     def bring(*what):
@@ -159,8 +162,9 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
             for at, high in cut_of(start, count):
                 base, opens, each = x.start + at * tiles, group == 0 and start == at == 0, pitch(high)
                 closes = start + at + high == rows and first + columns == core.plan.columns
-                fields = {"base": base, "rows0": high, "rows1": 1, "row0": 1, "passes0": tiles, "passes1": 1,
-                          "passes2": 1, "pass0": each, **wide.multiply(plane)}
+                fields = {"base": base, "rows0": high, "rows1": 1, "row0": tiles if sparse else 1,
+                          "passes0": core.plan.passes, "passes1": 1, "passes2": 1, "pass0": spread if sparse else each,
+                          **wide.multiply(plane)}
                 row, box = (start + at, base, high), list(boxes(loops, start + at, high))
                 few = max(step, min(down, FEW // step * step)) if opens else down
 
@@ -176,6 +180,8 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
 
                 def source(part, each=each):
                     begin, low = part.fields["base"], part.fields.get("low", 0)
+                    if sparse:
+                        return [Span("X", begin, begin + tiles * each)]
                     return [Span("X", begin + digit * low, begin + digit * low + part.tiles * each)
                             for digit in range(wide.digits)]
 
@@ -187,7 +193,8 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
                         core.bring(core.inside(where, part), first, 1, part.first, part.tiles)
                     if passing:
                         row = row[0], part.fields["base"] - part.first * each, row[2]
-                    begin, end = (0, 0 if part.first else tiles) if once else (part.first, part.first + part.tiles)
+                    begin, end = (0, 0 if part.first else tiles) if once else (
+                        part.first, part.first + part.tiles * spread)
                     for word in range(begin, end if passing or new and not half else 0, across):
                         bring(*row[:2], part.fields.get("low", 0), row[2], word, min(across, end - word), few)
 
@@ -257,6 +264,8 @@ def row_step(build: Builder, turned: bool) -> int:
 
 def turns(build: Builder, value: Value, core: Core) -> bool:
     """Whether a matrix (rows, K) is to be turned: its columns lie in order in DRAM, not its rows, and X has room."""
+    if core.plan.spread > 1:
+        return False
     tiles = (2 * core.plan.side if core.plan.streamed else core.plan.tiles) * core.weights.wide.digits
     *rows, (terms, along) = value.dims()
     lines = merged(rows)

@@ -44,8 +44,9 @@ class Lines(Protocol):
 class Weights:
     """A matrix (K, N) for memory W: in DRAM as records, or a value or lines that are converted on the device.
 
-    ``apart`` is a copy of the value, (column tiles, K, lanes). LoweringError if it is narrow beside wide rows, and no
-    records: CONVERT puts no narrow mantissas where wide products have theirs.
+    ``apart`` is a copy of the value, (column tiles, K, lanes). Of a sparse matrix, whose value lies by columns, each
+    row of W stands for ``spread`` terms. One that is ``pruned`` is so along its lanes as it is converted. LoweringError
+    if it is narrow beside wide rows, and no records: CONVERT puts no narrow mantissas where wide products have theirs.
     """
     terms: int
     columns: int
@@ -56,6 +57,8 @@ class Weights:
     drawn: Drawn | None = None
     wide: Wide = NARROW
     apart: Value | None = None
+    spread: int = 1
+    pruned: bool = False
 
     def __post_init__(self) -> None:
         if self.wide.x and not self.wide.w and not self.constant:
@@ -75,21 +78,29 @@ class Plan:
     Attributes
     ----------
     tiles : int
-        Words of X of a row, one digit of each number: passes of the core.
+        Words of X of a row, one digit of each number.
     columns : int
         Columns.
     group : int
         Columns that are in W at a time.
     side : int
-        Passes that belong together: those of a block.
+        Words of X that belong together: those of a block.
     streamed : bool
         Whether a column is too tall to wait in W beside another, and comes in portions.
+    spread : int
+        Words of X of a row that a pass takes.
     """
     tiles: int
     columns: int
     group: int
     side: int
     streamed: bool = False
+    spread: int = 1
+
+    @property
+    def passes(self) -> int:
+        """Passes of the core."""
+        return self.tiles // self.spread
 
 
 def tall(build: Builder) -> int:
@@ -103,21 +114,22 @@ def plan(build: Builder, weights: Weights) -> Plan:
     side = tall(build)
     tiles = -(-terms // side) * side // core.rows
     wide = -(-weights.columns // build.lanes)
-    height, half = tiles * core.rows * weights.wide.tiles, build.w.size // 2
+    spread = weights.spread
+    height, half = tiles // spread * core.rows * weights.wide.tiles, build.w.size // 2
     square = max(1, core.format.block[0] // build.lanes)     # column tiles of a block
-    if tiles > core.max_tiles:
-        raise LoweringError(f"a product over {terms} terms needs {tiles} passes of the core, not {core.max_tiles}; "
+    if (passes := tiles // spread) > (most := core.most_tiles(spread > 1)):
+        raise LoweringError(f"a product over {terms} terms needs {passes} passes of the core, not {most}; "
                             "more growth bits would do")
     if wide * height <= half:
-        return Plan(tiles, wide, wide, side // core.rows)
-    if height > half and (weights.constant or square == 1):
+        return Plan(tiles, wide, wide, side // core.rows, spread=spread)
+    if height > half and spread == 1 and (weights.constant or square == 1):
         return Plan(tiles, wide, 1, side // core.rows, True)
     if square * height > build.w.size:
         raise LoweringError(f"a product over {terms} terms with a matrix that is computed needs {square * height} rows "
                             f"of memory W, not {build.w.size}; --w-words {1 << (square * height - 1).bit_length()} "
                             "would do")
     group = max(1, half // height)
-    return Plan(tiles, wide, min(wide, max(group // square, 1) * square), side // core.rows)
+    return Plan(tiles, wide, min(wide, max(group // square, 1) * square), side // core.rows, spread=spread)
 
 
 def constant_weights(build: Builder, weight: np.ndarray, chunk: int, wide: Wide = NARROW) -> Weights:
@@ -134,16 +146,29 @@ def constant_weights(build: Builder, weight: np.ndarray, chunk: int, wide: Wide 
     return Weights(len(weight), columns, build.dram.take(records), wide=wide)
 
 
-def computed_weights(value: Value, lanes: int, draw: Draw | None = None, wide: Wide = NARROW) -> Weights:
+def computed_weights(value: Value, lanes: int, draw: Draw | None = None, wide: Wide = NARROW,
+                     pruned: bool = False) -> Weights:
     """Of a matrix (K, N) that is computed: it is read along the side whose neighbours lie side by side in DRAM.
 
-    ``draw`` is how it is rounded, if not to nearest; raises as :func:`~golden.lower.products.draw.in_v`, and as
-    :class:`Weights`.
+    ``draw`` is how it is rounded, if not to nearest, and it may be ``pruned``, its groups along the lanes. Raises as
+    :func:`~golden.lower.products.draw.in_v`, and as :class:`Weights`.
     """
     (terms, down), (columns, along) = value.dims()
     turned = down == 1 and along != 1
     drawn = in_v(draw, turned, terms if turned else columns, lanes)
-    return Weights(terms, columns, value=value, by_columns=turned, drawn=drawn, wide=wide)
+    return Weights(terms, columns, value=value, by_columns=turned, drawn=drawn, wide=wide, pruned=pruned)
+
+
+def sparse_weights(weight: Value, build: Builder, draw: Draw | None = None) -> Weights | None:
+    """Of N:M sparse weights (N, K) that lie row by row; None if W has no room for a column and another."""
+    (columns, _), (terms, _) = weight.dims()
+    drawn = in_v(draw, True, terms, build.lanes)
+    made = Weights(terms, columns, value=Value(weight.where.t(), weight.home), by_columns=True, drawn=drawn,
+                   spread=build.accelerator.spread)
+    side = tall(build)
+    square = max(1, build.accelerator.core.format.block[0] // build.lanes)
+    height = -(-terms // side) * side // made.spread
+    return made if 2 * square * height <= build.w.size else None
 
 
 def keep_steps(build: Builder, steps: Steps, columns: int) -> dict[str, int]:
@@ -176,10 +201,10 @@ def bring_records(build: Builder, weights: Weights, plan: Plan, span: Span, firs
 def convert_tiles(build: Builder, weights: Weights, plan: Plan, span: Span, first: int, count: int, tile: int,
                   tiles: int, parts: range) -> None:
     """The same of a matrix that is computed: K along its last dimension but one, or along its last."""
-    lanes, high = build.lanes, tiles * build.lanes
+    lanes, high = build.lanes, tiles * build.lanes // weights.spread
     apart = high * len(parts)                          # rows of W from a column to the next
     wide = min(weights.columns - first * lanes, count * lanes)
-    some = min(weights.terms - tile * lanes, high)
+    some = min(weights.terms - tile * lanes, tiles * lanes)
     square, side = build.accelerator.core.format.block[0], tall(build)
     if weights.by_columns:                             # rows are N, lanes along K
         rows, words, steps = wide, tiles, (max(lanes, square), side // lanes)
@@ -193,11 +218,11 @@ def convert_tiles(build: Builder, weights: Weights, plan: Plan, span: Span, firs
             at = (first * lanes + row, tile + word) if weights.by_columns else (tile * lanes + row, first + word)
             _bring(build, weights, *at, tall_, long, here.start)
             fields = {"to_w": 1, "base": here.start, "words": long, "rows": tall_, "stride": long,
-                      **drawn_fields(weights.drawn, *at)}
+                      **drawn_fields(weights.drawn, *at), **({"prune": 1} if weights.pruned else {})}
             if weights.by_columns:
-                target = span.start + row // lanes * apart + word * lanes
-                fields |= {"target_row": apart}
-                size = (-(-tall_ // lanes) - 1) * apart + long * lanes
+                target = span.start + row // lanes * apart + word * lanes // weights.spread
+                fields |= {"target_row": apart, **({"prune": 1, "sparse": 1} if weights.spread > 1 else {})}
+                size = (-(-tall_ // lanes) - 1) * apart + long * lanes // weights.spread
             else:
                 target = span.start + row + word * apart
                 fields |= {"columns": 1, "target_word": apart}

@@ -92,7 +92,8 @@ def captured(reference: Reference, batch: Batch) -> Capture:
     shorten(graph.graph)
     own = dict(zip((node.name for node in places), given.values(), strict=True))
     unchanged = {node for node in graph.graph.output_node().args[0] if node.op == "placeholder"}
-    rewrite(graph, {node: own[node.name] for node in places if names[node.name] in kept and node in unchanged})
+    rewrite(graph, {node: own[node.name] for node in places if names[node.name] in kept and node in unchanged},
+            reference.anew)
     results = graph.graph.output_node().args[0]
     outputs = dict(zip(["loss", *(f"{name} gradient" for name in trained)], results, strict=False))
     become = dict(zip(kept, results[len(outputs):], strict=True))

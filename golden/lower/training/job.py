@@ -82,7 +82,8 @@ class Job(OneProgram):
 
 def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Sequence[Make], batches: Sequence[Batch],
                    accelerator: Accelerator, *, stochastic: Sequence[str] = (), seed: int = 1,
-                   plans: Sequence[Plan] | None = None, clip: float | None = None, values: bool = True) -> Job:
+                   plans: Sequence[Plan] | None = None, clip: float | None = None, anew: bool = False,
+                   values: bool = True) -> Job:
     """The program of a step of several models, which take turns layer by layer.
 
     Parameters
@@ -95,7 +96,7 @@ def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Se
         Of the parameters of each.
     batches : sequence of (tuple, tuple)
         The first of each: inputs and targets.
-    accelerator, stochastic, seed, clip, values
+    accelerator, stochastic, seed, clip, anew, values
         As for :func:`~.step.lower_step`; every model draws the numbers that it draws alone.
     plans : sequence of callable, optional
         Gives the schedule of each optimiser's learning rates.
@@ -114,7 +115,7 @@ def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Se
     for number, (model, make, batch, plan) in enumerate(zip(models, optimisers, batches, each_plan, strict=True)):
         check_kind("model", model, torch.nn.Module)
         try:
-            reference = Reference(model, loss, make, accelerator, stochastic, seed, plan, clip, first)
+            reference = Reference(model, loss, make, accelerator, stochastic, seed, plan, clip, first, anew)
             made.append(Made(reference, batch, number, values))
         except LoweringError as error:
             raise LoweringError(f"{of_the_job(number)}{error}") from None

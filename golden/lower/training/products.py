@@ -138,7 +138,9 @@ def _text(formats, left, right):
 
 
 def _layer(node, names):
-    """The layer of a parameter."""
+    """The layer of a parameter, or of what a mask leaves of it."""
+    if node.target == hbfp.sparse_weight.default:
+        node = node.args[0]
     return names.get(node.name, "").rpartition(".")[0]
 
 

@@ -14,7 +14,7 @@ from hbfp.golden.schedule import MixedMantissa
 from hbfp.golden.vector.side import Side
 from hbfp.system import Accelerator
 
-from ..formats import formats
+from ..formats import formats, masks_anew, sparse
 from .updates import NEXT, Numbers
 
 Loss = Callable[..., torch.Tensor]
@@ -54,6 +54,8 @@ class Reference:
         Gradients are clipped to this norm, that of all of them together.
     first : int
         The number of the optimiser's first argument.
+    anew : bool
+        Whether masks of sparse weights are made anew behind each step; else they stay.
 
     Attributes
     ----------
@@ -69,12 +71,16 @@ class Reference:
 
     def __init__(self, model: torch.nn.Module, loss: Loss, optimiser: Make, accelerator: Accelerator,
                  stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None,
-                 clip: float | None = None, first: int = NEXT + 1) -> None:
+                 clip: float | None = None, first: int = NEXT + 1, anew: bool = False) -> None:
         self.steps, self.seed, self.stochastic = 0, seed, tuple(stochastic)
         self.draws = accelerator.stochastic
         self.model = convert(copy.deepcopy(model).train(), formats(accelerator, stochastic), seed=seed,
                              noise="position")
+        sparse(self.model, accelerator)
         self.loss, self.optimiser = loss, optimiser(self.model.parameters())
+        self.anew = accelerator.core.sparse if anew and accelerator.core.takes_sparse else None
+        if self.anew is not None:
+            masks_anew(self.model, self.optimiser, self.anew)
         self.numbers = Numbers(self.optimiser, first)
         self.schedule, self.clip = None if plan is None else plan(self.optimiser), clip
         self.side = Side.of(accelerator)

@@ -16,7 +16,7 @@ from ..export import quiet
 from ..source import called, functions, job
 from .reference import Loss, Plan
 
-NAMES, OTHERS = ("model", "loss", "batches", "optimiser"), ("schedule", "clip", "mantissas")
+NAMES, OTHERS = ("model", "loss", "batches", "optimiser"), ("schedule", "clip", "mantissas", "masks")
 
 
 @dataclass
@@ -39,6 +39,8 @@ class Training:
         Gradients are clipped to this norm.
     mixed : MixedMantissa or None
         Mantissas of the layers, epoch by epoch.
+    anew : bool
+        Whether masks of sparse weights are made anew behind each step.
     """
     model: Any
     loss: Loss
@@ -48,6 +50,7 @@ class Training:
     plan: Plan | None = None
     clip: float | None = None
     mixed: MixedMantissa | None = None
+    anew: bool = False
 
     @property
     def epoch(self) -> int:
@@ -148,7 +151,7 @@ def training(text: str) -> Training:
     (inputs, targets), and ``optimiser(parameters)``; and, if it likes, ``schedule(optimiser)``, of
     ``torch.optim.lr_scheduler``, whose ``step()`` is called behind each step, and ``clip()``, the norm that gradients
     are clipped to, and ``mantissas()``, a :class:`~golden.schedule.MixedMantissa`, of which an epoch is all of
-    ``batches()``.
+    ``batches()``, and ``masks()``, after how many steps those of sparse weights are made anew: 1, or None, never.
 
     ``model()`` may give a job: a list of modules, or what :func:`golden.nn.fused.fuse` gives. Then ``optimiser`` is
     called with the parameters and the number of each model, and a batch is a pair for all or a list of one for each.
@@ -180,8 +183,11 @@ def training(text: str) -> Training:
     if not isinstance(mixed, MixedMantissa | None):
         raise ValueError(f"mantissas() of {text} must give a golden.schedule.MixedMantissa, not "
                          f"{type(mixed).__name__}")
+    masks = called(text, made["masks"]) if "masks" in made else None
+    if masks not in (None, 1):
+        raise ValueError(f"masks() of {text} must give 1, masks made anew behind each step, or None, not {masks!r}")
     optimiser = partial(_optimiser, text, made["optimiser"])
-    return Training(model, made["loss"], optimiser, text, made["batches"], plan, clip, mixed)
+    return Training(model, made["loss"], optimiser, text, made["batches"], plan, clip, mixed, masks == 1)
 
 
 def _check_parameters(model, text):

@@ -97,7 +97,7 @@ def _laid(tensors, orders):
 
 def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch, accelerator: Accelerator, *,
                stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None, clip: float | None = None,
-               mixed: MixedMantissa | None = None, epoch: int = 0, values: bool = True) -> Step:
+               mixed: MixedMantissa | None = None, epoch: int = 0, anew: bool = False, values: bool = True) -> Step:
     """The program of a step of training.
 
     Parameters
@@ -121,6 +121,8 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
         Gradients are clipped to this norm, as :func:`torch.nn.utils.clip_grad_norm_` does.
     mixed : MixedMantissa, optional
         Mantissas of the layers, in ``epoch``; each of them the accelerator's, or its wide one.
+    anew : bool
+        Whether masks of sparse weights are made anew behind each step; else they stay as they are at the start.
     values : bool
         Whether memory and what is expected have numbers; without them the same instructions are there sooner, for the
         cycle model.
@@ -139,7 +141,7 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     check_kind("accelerator", accelerator, Accelerator)
     check_kind("model", model, torch.nn.Module)
     check_formats(model, batch[0], accelerator)
-    reference = Reference(model, loss, optimiser, accelerator, stochastic, seed, plan, clip)
+    reference = Reference(model, loss, optimiser, accelerator, stochastic, seed, plan, clip, anew=anew)
     if mixed is not None:
         reference.begin_epoch(mixed, epoch)
     made = Made(reference, batch, values=values)

@@ -132,7 +132,7 @@ def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", value
 
     try:
         made = training(text)
-        options = {"clip": made.clip, "values": values, **noise}
+        options = {"clip": made.clip, "anew": made.anew, "values": values, **noise}
         if isinstance(made.model, list):
             if made.mixed is not None:
                 raise ValueError("mantissas() must not be given with a job: its models have one width each")

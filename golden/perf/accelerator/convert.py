@@ -14,8 +14,8 @@ _V_READ, _X_WRITE, _W_WRITE, _W_SCALES = (ports.NUMBER[name] for name in ("v_rea
 _LOOPS = 6
 
 STATE = record(
-    # Terms of a block, rows of the core, segments.
-    "terms side segments "
+    # Terms of a block, rows of the core, segments; rows of W that a word of V has, those of sparse weights.
+    "terms side segments sparse_rows "
     # Of the instruction, as its fields.
     "words rows part stride base target target_row target_word "
     # Rows in the square: of the word that V gives, of its mantissas one cycle later; columns of the transposer that
@@ -27,8 +27,8 @@ STATE = record(
     # Whether elements share exponents, and blocks are square; an instruction is under way, and what it says; the unit
     # was busy in the last cycle.
     "shared square active by_columns turned to_w was_busy "
-    # Rows are columns of W and wide: one half comes in place of the other.
-    "halves "
+    # Rows are columns of W and wide: one half comes in place of the other. Weights are sparse.
+    "halves sparse "
     # The word that V gives: whether there is one, it is to be converted, it ends a segment; its mantissas are there
     # one cycle later; the transposer's columns are read, leave.
     "word converts segment later reading leaves",
@@ -39,7 +39,7 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     """The state at reset."""
     core = accelerator.core
     return made(STATE, terms=core.format.terms, side=core.rows, shared=core.blocked, square=core.format.square,
-                segments=core.segments)
+                segments=core.segments, sparse_rows=core.rows // accelerator.spread)
 
 
 @njit
@@ -87,7 +87,7 @@ def ask(m: Record) -> None:
         if s.later and not s.by_columns:
             ports.ask(m.ports, _X_WRITE, UNIT, s.later_into & low)
     else:
-        if (s.later and s.by_columns) or s.leaves:
+        if (s.later and s.by_columns) or (s.leaves and (not s.sparse or s.leaving < s.sparse_rows)):
             ports.ask(m.ports, _W_WRITE, UNIT, 0)
         height = s.side // s.segments
         if s.shared and ((s.word and s.converts and s.segment and s.by_columns) or (
@@ -160,5 +160,5 @@ def step(m: Record) -> None:
         s.by_columns, s.to_w, s.turned = f.columns != 0, f.to_w != 0, f.to_w != f.columns
         s.words, s.rows, s.part, s.stride, s.base = f.words, f.rows, f.part, f.stride, f.base
         s.target, s.target_row, s.target_word = f.target, f.target_row, f.target_word
-        s.halves = f.wide != 0 and s.to_w and not s.by_columns
+        s.halves, s.sparse = f.wide != 0 and s.to_w and not s.by_columns, f.sparse != 0
         s.loop[:] = 0

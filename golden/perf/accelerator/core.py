@@ -1,6 +1,6 @@
 """The core, cycle by cycle: what is taken and given, and when; the registers of ``rtl/core`` that decide it.
 
-Rows, weights and results have no values here. Sparse weights, which an accelerator's core has not, are left out.
+Rows, weights and results have no values here.
 :mod:`golden.perf.accelerator.way_out` has when results leave and, where columns share an accumulator,
 :mod:`golden.perf.accelerator.shared` when rows are accumulated.
 """
@@ -22,8 +22,8 @@ STATE = record(
     # What follows from the design.
     "rows interval through release "
     # Rows that the weight buffer takes and lets go together, as many parts of a tile, parts that it holds, cycles from
-    # one that goes to the next; banks of results, passes of a block.
-    "height parts most apart banks block "
+    # one that goes to the next; banks of results, passes of a block, and of one of a sparse command.
+    "height parts most apart banks block sparse_block "
     # Weight buffer: parts taken, row of the tile, tiles filled.
     "taken tile_row filled "
     # Sequencer: commands held; until the next pass, its bank, row and pass, and the pass's place in its block; free
@@ -44,7 +44,8 @@ def fresh(design: Design, latency: dict[str, int]) -> Record:
     """The state at reset; ``latency`` is the manifest's."""
     state = made(STATE, rows=design.rows, interval=latency["interval"],
                  through=latency["array"] + latency["accumulate"], release=latency["release"], free=3,
-                 height=design.rows, parts=1, most=_TILES, banks=design.banks, block=design.block_tiles, fresh=True,
+                 height=design.rows, parts=1, most=_TILES, banks=design.banks, block=design.block_tiles,
+                 sparse_block=design.lay(True).block_tiles, fresh=True,
                  shared=shared.fresh(design, latency), out=way_out.fresh(latency))
     if design.weight_tiles == 1:
         assert design.group is not None
@@ -84,7 +85,8 @@ def command_ready(s: Record) -> bool:
 @njit
 def _closes(s):
     """Whether the pass closes a block."""
-    return s.place == s.block - 1 or s.tile + 1 == s.commands[0].passes
+    block = s.sparse_block if s.commands[0].sparse else s.block
+    return s.place == block - 1 or s.tile + 1 == s.commands[0].passes
 
 
 @njit

@@ -66,4 +66,5 @@ def step(m: Record) -> None:
         rows.begin(s.rows, s.each)
         if f.first:
             s.offered, s.command.rows, s.command.passes, s.command.wide_x = True, height, f.tiles, f.wide_x
+            s.command.sparse = f.sparse
             s.command.steps = way_out.SCALE * f.scale | way_out.BIAS * f.bias

@@ -10,7 +10,7 @@ from .record import Record, made, record
 
 #: Bits of a command's steps that take an operand.
 SCALE, BIAS = 1, 2
-COMMAND = record("rows passes steps wide_x")
+COMMAND = record("rows passes steps wide_x sparse")
 #: Stages behind a bank's word.
 _STAGES = 4
 _LAST = 1 << _STAGES - 1

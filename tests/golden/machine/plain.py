@@ -51,7 +51,7 @@ class Plain:
         for region in program.memory:
             self.dram[region.address:region.end] = region.data
         self.v = np.zeros((self.system.v_words, self.lanes), np.uint32)
-        self.x, self.w, self.scales, self.p = {}, {}, {}, {}
+        self.x, self.w, self.scales, self.p, self.terms = {}, {}, {}, {}, {}
         self.tiles, self.commands, self.drains, self.passes = [], [], [], []
         self.unit = vector.Machine(VectorUnit.of(self.system))
         self.unit.arguments, self.unit.seed = program.arguments, program.seed
@@ -115,6 +115,8 @@ class Plain:
         matrix = np.array([np.concatenate([self.v[i["base"] + r * i["stride"] + k] for k in range(words)])
                            for r in range(rows)]).view(np.float32)
         step = max(side, self.core.format.terms) if i["columns"] else side if i["to_w"] else 1
+        if i["prune"]:
+            matrix = self.pruned(matrix)
         whole = np.zeros((-(-rows // step) * step, matrix.shape[1]), np.float32)
         whole[:rows] = matrix
         drawn = np.zeros(whole.shape, np.int32)
@@ -123,7 +125,9 @@ class Plain:
             drawn[r, k * self.lanes + lane] = number(i["key"] ^ self.program.seed, place % (1 << 32))
         self.fmt, self.i = self.system.conversion(i["wide"], i["stochastic"]), i
         self.noise = (drawn,) if i["stochastic"] else ()
-        if i["to_w"] and i["columns"]:
+        if i["sparse"]:
+            self.sparse_to_w(whole)
+        elif i["to_w"] and i["columns"]:
             self.to_w(whole, lambda k: i["target"] + k * i["target_word"])
         elif i["to_w"]:
             self.noise = tuple(each.T for each in self.noise)
@@ -134,6 +138,35 @@ class Plain:
                 i["target"] + k * i["target_row"] + r // side * i["target_word"] + r % side))
         else:
             self.to_x(whole, lambda r, k: i["target"] + r * i["target_row"] + k * i["target_word"])
+
+    def pruned(self, matrix):
+        """The N largest of each M lanes, of equal ones the first; and which they are."""
+        (n, m), self.kept = self.core.sparse, []
+        found = np.zeros_like(matrix)
+        for r, row in enumerate(matrix):
+            self.kept.append([])
+            for first in range(0, len(row), m):
+                magnitudes = (row[first:first + m].view(np.uint32) & 0x7FFFFFFF).tolist()
+                order = sorted(range(m), key=lambda lane, of=magnitudes: (-of[lane], lane))
+                self.kept[r] += sorted(first + lane for lane in order[:n])
+            found[r, self.kept[r]] = row[self.kept[r]]
+        return found
+
+    def sparse_to_w(self, matrix):
+        """Of each row of a matrix (N, K) what is kept, in a column of W; beside W the term that each weight meets."""
+        (n, m), side, terms, i = self.core.sparse, self.core.rows, self.core.format.terms, self.i
+        blocks = bfp.encode_plain(matrix, self.fmt, *self.noise)
+        width = matrix.shape[1]
+        beyond = [group * m + e for group in range(width // m) for e in range(n)]    # of rows of zeros
+        for j, k in product(range(len(matrix) // side), range(width * n // m)):
+            at, rows = i["target"] + j * i["target_row"] + k, range(j * side, (j + 1) * side)
+            lanes = [(self.kept[r] if r < i["rows"] else beyond)[k] for r in rows]
+            self.w[at] = [int(blocks.mantissa[r, lane]) for r, lane in zip(rows, lanes, strict=True)]
+            self.terms[at] = [k // n * m % (side * m // n) + lane % m for lane in lanes]
+            if k % side == 0:
+                places = [(r // terms if self.core.format.square else r, lanes[0] // terms) for r in rows]
+                self.scales[at // side] = tuple([each[place] for place in places]
+                                                for each in (blocks.exponent, blocks.invalid))
 
     def digit(self, mantissa, high):
         """The high digit of a wide mantissa or the low one, both of one sign only where that needs no more bits."""
@@ -176,7 +209,7 @@ class Plain:
         for _, t in product(range(i["repeats"]), range(i["tiles"])):
             row = i["base"] + t * side
             scales = [self.scales[row // self.core.height + s] for s in range(segments)]
-            self.tiles.append(([self.w[row + r] for r in range(side)], scales))
+            self.tiles.append(([self.w[row + r] for r in range(side)], scales, row))
         self.progress()
 
     def multiply(self, i):
@@ -186,12 +219,16 @@ class Plain:
                 x, y = i["x"] + i0 * i["x_row"] + p1 * i["x_pass"], i["y"] + i1 * i["y_row"] + p2 * i["y_pass"]
                 if i["bounded"] and not (0 <= x < i["width"] and 0 <= y < i["height"]):
                     least = max(-126, -2 ** (self.core.format.exponent - 1))
-                    rows.append((np.zeros(self.core.rows, int), [least] * self.core.segments,
+                    words = self.system.spread if i["sparse"] else 1
+                    rows.append((np.zeros(words * self.core.rows, int), [least] * self.core.segments,
                                  [False] * self.core.segments))
                 else:
                     address = (i["base"] + i0 * i["row0"] + i1 * i["row1"] + p0 * i["pass0"] + p1 * i["pass1"]
                                + p2 * i["pass2"])
                     row = self.x[address]
+                    if i["sparse"]:
+                        words = [self.x[address + n][0] for n in range(self.system.spread)]
+                        row = np.concatenate(words), *row[1:]
                     if i["wide_x"]:
                         low = self.x[address + i["low"]]
                         row = self.joined(row[0], low[0]), *low[1:]
@@ -201,6 +238,13 @@ class Plain:
             self.commands += [(self.passes, i)] * i["columns"]
             self.passes = []
         self.progress()
+
+    def dense(self, rows, _, first):
+        """A tile of sparse weights as the dense one that it stands for."""
+        found = np.zeros((self.core.reach(len(rows)), len(rows)), int)
+        for (r, row), c in product(enumerate(rows), range(len(rows))):
+            found[self.terms[first + r][c], c] += row[c]
+        return list(found)
 
     def joined(self, high, low):
         """Wide mantissas of their digits."""
@@ -220,18 +264,21 @@ class Plain:
         while self.commands and self.drains and len(self.tiles) >= len(self.commands[0][0]):
             (passes, i), (places, lanes, vectors) = self.commands.pop(0), self.drains.pop(0)
             tiles = [self.tiles.pop(0) for _ in passes]
-            per = max(self.core.format.terms // self.core.rows, 1)    # passes of a block: its last exponents count
+            if i["sparse"]:
+                tiles = [(self.dense(*tile), tile[1]) for tile in tiles]
+            reach = self.core.reach(self.core.rows) if i["sparse"] else self.core.rows
+            per = max(self.core.format.terms // reach, 1)    # passes of a block: its last exponents count
             last = [number for number in range(len(passes)) if number % per == per - 1 or number == len(passes) - 1]
             if i["wide_x"] or i["wide_w"]:    # a pair of columns, the exponents of its first
                 tiles = [([self.joined(row[1::2], row[::2]) if i["wide_w"] else row[::2] for row in rows],
-                          [[part[::2] for part in scale] for scale in scales]) for rows, scales in tiles]
+                          [[part[::2] for part in scale] for scale in scales]) for rows, scales, _ in tiles]
             fmts = [type(self.core.format)(mantissa=self.core.wide if i[f"wide_{name}"] else self.core.format.mantissa,
                                            exponent=self.core.format.exponent, block=(1, self.core.format.terms))
                     for name in "xw"]
             x = Blocks(*(np.array([np.concatenate([np.array(passes[p][row][part]) for p in which])
                                    for row in range(len(places))])
                          for part, which in ((0, range(len(passes))), (1, last), (2, last))), fmts[0], -1)
-            w = Blocks(np.array([row for tile, _ in tiles for row in tile]),
+            w = Blocks(np.array([row for tile in tiles for row in tile[0]]),
                        *(np.array([scale[part] for p in last for scale in tiles[p][1]]) for part in (0, 1)),
                        fmts[1], -2)
             x, w = (Blocks(each.mantissa.astype(np.int32), each.exponent.astype(np.int32), each.invalid.astype(bool),

@@ -12,6 +12,7 @@ from hbfp.system import Accelerator
 
 MACHINE = Accelerator(core=Design(rows=16, format=HBFPFormat(block=(1, 8))))
 DRAWING = Accelerator(core=Design(rows=16, format=HBFPFormat(block=(1, 8), rounding="stochastic")))
+SPARSE = Accelerator(core=Design(rows=16, sparse=(2, 4), format=HBFPFormat(block=(1, 32))))
 WIDE = Accelerator(core=Design(rows=16, wide=6, format=HBFPFormat(mantissa=4, block=(1, 8))))
 ONES = {"count0": 1, "count1": 1, "count2": 1}
 PASS = {"tiles": 1, "columns": 1, "rows0": 1, "rows1": 1, "passes0": 1, "passes1": 1, "passes2": 1}
@@ -89,11 +90,12 @@ def test_every_rule_can_be_broken(opcode, rule):
     """At each of its fields; they exist, and what it depends on, too."""
     names = {field.name: field for field in FIELDS[opcode]}
     assert {*rule.fields, *rule.when} <= names.keys()
-    high = rule.bounds(sizes(MACHINE))["high"]
+    machine = SPARSE if rule.when.get("sparse") else MACHINE
+    high = rule.bounds(sizes(machine))["high"]
     worst = {Must.ZERO: 1, Must.SOME: 0, Must.RANGE: high + 1, Must.MULTIPLE: 1}[rule.must]
     for name in rule.fields:
         value = worst if names[name].range[1] >= worst else None
-        assert value is not None and broken(rule, Instruction(opcode, rule.when | {name: value}), MACHINE)
+        assert value is not None and broken(rule, Instruction(opcode, rule.when | {name: value}), machine)
 
 
 #: Fields that say that operands are wide, by opcode.
@@ -116,3 +118,31 @@ def test_fields_of_wide_operands_alone(number, change, line):
     opcode, values = WIDTHS[number]
     with pytest.raises(IllegalInstruction, match=f"^{re.escape(line)}$"):
         check(Instruction(opcode, values | change), WIDE)
+
+
+#: Fields of sparse weights, by opcode.
+SPARSE_WEIGHTS = [(Opcode.CONVERT, {"words": 2, "rows": 1, "to_w": 1, "prune": 1, "sparse": 1}),
+                  (Opcode.MULTIPLY, PASS | {"sparse": 1, "base": 2, "row0": -4})]
+
+
+@pytest.mark.parametrize("opcode, values", SPARSE_WEIGHTS)
+def test_sparse_weights(opcode, values):
+    """Legal where weights may be sparse, and nowhere else."""
+    check(Instruction(opcode, values), SPARSE)
+    with pytest.raises(IllegalInstruction, match=rf"^{opcode.name} (prune|sparse) must be 0 to 0, not 1$"):
+        check(Instruction(opcode, values), MACHINE)
+
+
+@pytest.mark.parametrize("number, change, line", [
+    (0, {"prune": 0}, "CONVERT sparse must be 0 where prune is 0, not 1"),
+    (0, {"to_w": 0}, "CONVERT sparse must be 0 where to_w is 0, not 1"),
+    (0, {"columns": 1}, "CONVERT sparse must be 0 where columns is 1, not 1"),
+    (0, {"words": 3}, "CONVERT words must be a multiple of 2 where sparse is 1, not 3"),
+    (1, {"base": 3}, "MULTIPLY base must be a multiple of 2 where sparse is 1, not 3"),
+    (1, {"pass2": 1}, "MULTIPLY pass2 must be a multiple of 2 where sparse is 1, not 1")])
+def test_what_sparse_weights_need(number, change, line):
+    """Dense ones do not."""
+    opcode, values = SPARSE_WEIGHTS[number]
+    with pytest.raises(IllegalInstruction, match=f"^{re.escape(line)}$"):
+        check(Instruction(opcode, values | change), SPARSE)
+    check(Instruction(opcode, values | {"sparse": 0} | change), SPARSE)

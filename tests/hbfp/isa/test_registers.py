@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hbfp.design import Design
+from hbfp.format import HBFPFormat
 from hbfp.isa.registers import (
     BY_NAME,
     CONTEXT,
@@ -79,5 +80,7 @@ def test_parameters_say_what_the_machine_is():
                      "block_rows": 1, "x_words": 8192, "w_words": 4096, "v_words": 128, "p_words": 512,
                      "row_words": 32, "vector_rows": 8, "contexts": 1, "vector_lanes": 0x01FF1010}
     assert parameters(Accelerator(functions=("exp", "recip")))["vector_lanes"] == 0x00052020
+    sparse = Accelerator(core=Design(rows=16, sparse=(2, 4), format=HBFPFormat(block=(1, 32))))
+    assert parameters(sparse)["mantissa"] == 0x00420008
     assert found.keys() == {each.name for each in REGISTERS if each.address < CONTEXT and each.access is Access.READ}
     assert IDENTITY == 0x50464248 and BY_NAME["id"].text == "0x50464248"

@@ -36,6 +36,9 @@ FORMATS = {
     "wide": {"block": (1, 8), "mantissa": 4, "wide": 6}, "wide tiles": {"block": (8, 8), "mantissa": 4, "wide": 7},
     "wide long": {"block": (1, 16), "mantissa": 5, "wide": 6, "rounding": "stochastic"},
     "wide small tiles": {"block": (4, 4), "mantissa": 5, "wide": 9, "exponent": 6},
+    "sparse": {"block": (1, 16), "sparse": (2, 4)}, "sparse tiles": {"block": (16, 16), "sparse": (2, 4)},
+    "sparse few": {"block": (1, 32), "mantissa": 4, "sparse": (1, 4), "rounding": "stochastic"},
+    "sparse many": {"block": (32, 32), "mantissa": 5, "sparse": (4, 8)},
     "wide large tiles": {"block": (16, 16), "mantissa": 4, "wide": 6, "rounding": "stochastic"},
 }
 #: What the register of that name has.
@@ -46,8 +49,8 @@ SEED = 0x6A09E667
 PLAIN = [name for name in NUMBERS if name != "hbfp"]
 
 
-def system(wide=0, **options):
-    return Accelerator(core=Design(rows=SIDE, wide=wide, format=HBFPFormat(**options)))
+def system(wide=0, sparse=(1, 1), **options):
+    return Accelerator(core=Design(rows=SIDE, wide=wide, sparse=sparse, format=HBFPFormat(**options)))
 
 
 def numbers(rng, shape):
@@ -74,6 +77,9 @@ def wanted(sizes, i, matrix):
         unit = max(side, terms) if columns else side
         matrix, *noise = (np.concatenate([each, np.zeros((-len(each) % unit, each.shape[1]), each.dtype)])
                           for each in (matrix, *noise))
+    if i.get("prune"):
+        kept = pruned(sizes, matrix)
+        matrix = np.where([np.isin(np.arange(matrix.shape[1]), line) for line in kept], matrix, np.float32(0))
     blocks = encode(matrix, fmt, *noise, axis=0 if columns else -1) if sizes.core.blocked else elements.encode(
         sizes.core, matrix, fmt, axis=0 if columns else -1)
 
@@ -86,6 +92,8 @@ def wanted(sizes, i, matrix):
         blocks = replace(blocks, mantissa=np.array([[
             digit(sizes.core, i, r, c, int(blocks.mantissa[instead(i, r, c)])) for c in range(blocks.mantissa.shape[1])]
             for r in range(len(blocks.mantissa))]))
+    if i.get("sparse"):
+        return {}, *compressed(sizes, i, kept, blocks, scale)
     for r, k in np.ndindex(len(matrix), i["words"]):
         if not i["to_w"] and columns:
             if r % side == 0:
@@ -110,6 +118,33 @@ def wanted(sizes, i, matrix):
                     scales[address // height] = list(zip(*(scale(r + c, k * side + lane) for c in range(side)),
                                                          strict=True))
     return x, rows, scales
+
+
+def pruned(sizes, matrix):
+    """The lanes of a matrix that pruning keeps, group by group: row -> list of them."""
+    n, m = sizes.core.sparse
+    magnitude = matrix.view(np.uint32) & 0x7FFFFFFF
+    return [sorted(first + lane for first in range(0, len(line), m)
+                   for lane in sorted(range(m), key=lambda lane: (-int(line[first + lane]), lane))[:n])
+            for line in magnitude]
+
+
+def placed(weights):
+    """Weights and their places; that of a zero has no effect."""
+    return [(weight, place if weight else 0) for weight, place in weights]
+
+
+def compressed(sizes, i, kept, blocks, scale):
+    """Rows of W, with the places of their weights in their groups, and segments, of sparse weights."""
+    n, m = sizes.core.sparse
+    rows, scales = {}, {}
+    for first in range(0, len(kept), SIDE):
+        for row in range(i["words"] * SIDE * n // m):
+            address = (i["target"] + first // SIDE * i["target_row"] + row) % 2 ** 18
+            lanes = [kept[first + column][row] for column in range(SIDE)]
+            rows[address] = placed((int(blocks.mantissa[first + c, lane]), lane % m) for c, lane in enumerate(lanes))
+            scales[address // SIDE] = list(zip(*(scale(first + c, lane) for c, lane in enumerate(lanes)), strict=True))
+    return rows, scales
 
 
 def patterns(sizes, line):
@@ -141,15 +176,19 @@ def steps(sizes, i):
     return -(-i["rows"] // unit) * unit * i["words"] * (1 if once else 2)
 
 
-def some(rng, to_w, columns, stochastic=False, wide=0):
+def some(rng, to_w, columns, stochastic=False, wide=0, spread=0):
     """A random instruction, its targets apart from each other."""
     rows, words = int(rng.integers(1, 3 * SIDE + 4)), int(rng.integers(1, 5))
+    words = -(-words // spread) * spread if spread and rng.random() < 0.8 else words
     stride = int(rng.choice([words, words + 3, -words, -7 - words]))
     i = {"to_w": to_w, "columns": columns, "rows": rows, "words": words, "stride": stride,
          "base": int(rng.choice([2000, 65535])), "target": int(rng.integers(0, 1000)) * 64}
     if stochastic:
         i |= {"stochastic": 1, "key": int(rng.integers(1 << 32)), "place": int(rng.choice([6, (1 << 29) - 2])),
               "place_row": int(rng.choice([words, 12, 65535]))}
+    if spread:
+        i |= {"prune": int(rng.integers(4) > 0)}
+        i |= {"sparse": int(to_w and not columns and words % spread == 0) * i["prune"]}
     if wide:
         i |= {"wide": int(rng.integers(4) > 0)}
         i |= {"part": int(rng.integers(2)) * i["wide"]}
@@ -178,7 +217,8 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
     layout = dut.read.data.shape()
     bench.read(dut.read, {a: pack(layout, value=line.view(np.uint32)) for a, line in memory.items()},
                Pauses(pause, seed), shared=True)
-    x, w, scales = (bench.write(getattr(dut, name)) if hasattr(dut, name) else [] for name in ("x", "w", "scales"))
+    x, w, scales, index = (bench.write(getattr(dut, name)) if hasattr(dut, name) else []
+                           for name in ("x", "w", "scales", "index"))
     if sizes.stochastic:
         bench.hold(dut.seed, SEED)
     given = bench.instructions(Opcode.CONVERT)
@@ -187,7 +227,7 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
     bench.run()
     begin = -1
     for i, (want_x, want_rows, want_scales), end in zip(instructions, want, done, strict=True):
-        mine = [[write for write in writes if begin < write[0] <= end] for writes in (x, w, scales)]
+        mine = [[write for write in writes if begin < write[0] <= end] for writes in (x, w, scales, index)]
         begin = end
         got = {}
         for _, address, data, _ in mine[0]:
@@ -206,12 +246,16 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
             got[address] = lines[address % packed * SIDE:][:SIDE]
             if not sizes.core.blocked:
                 got[address] = patterns(sizes, got[address])
+        places = {address: unpack(dut.index.data.shape(), data)["value"] for _, address, data, _ in mine[3]}
+        if i.get("sparse"):
+            got = {address: placed(zip(line, places[address], strict=True)) for address, line in got.items()}
         assert got == want_rows and len(mine[1]) == len(got), i
+        assert len(mine[3]) == len(places) == (len(got) if i.get("sparse") else 0), i
         got = {}
         for _, address, data, _ in mine[2]:
             fields = unpack(dut.scales.data.shape(), data)
             got[address // sizes.core.height] = [tuple(fields["exponent"]), tuple(fields["invalid"])]
-        assert got == want_scales and len(mine[2]) == len(got), i
+        assert got == want_scales and len(mine[2]) == len(got) * (sizes.spread if i.get("sparse") else 1), i
     return done
 
 
@@ -220,8 +264,9 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
 def test_random_instructions(number, name, pause):
     sizes = system(**FORMATS[name])
     rng = np.random.default_rng(number)
-    wide = sizes.core.wide
-    instructions = [*(some(rng, *kind, sizes.stochastic, wide) for kind in KINDS * (2 if wide else 1)),
+    wide, spread = sizes.core.wide, sizes.spread if sizes.core.takes_sparse else 0
+    kinds = KINDS * (2 if wide or spread else 1)
+    instructions = [*(some(rng, *kind, sizes.stochastic, wide, spread) for kind in kinds),
                     some(rng, *KINDS[number % 4])]
     done = play(sizes, instructions, pause, number)
     if not pause:
@@ -262,5 +307,7 @@ def test_refused_grants(rows):
 def test_arrays_of_16(name, monkeypatch):
     monkeypatch.setattr(f"{__name__}.SIDE", 16)
     rng = np.random.default_rng(16)
-    sizes = system(**FORMATS[name] | ({"block": (1, 48)} if name == "longer" else {}))
-    play(sizes, [some(rng, *kind, sizes.stochastic, sizes.core.wide) for kind in KINDS], 0.1)
+    block = {"longer": (1, 48)}.get(name, (1, 64) if name.startswith("sparse") else FORMATS[name]["block"])
+    sizes = system(**FORMATS[name] | {"block": block})
+    spread = sizes.spread if sizes.core.takes_sparse else 0
+    play(sizes, [some(rng, *kind, sizes.stochastic, sizes.core.wide, spread) for kind in KINDS], 0.1)

@@ -21,7 +21,8 @@ from ..drive import Bench, bits
 
 def system(**options):
     fmt = HBFPFormat(mantissa=options.pop("mantissa", 8), block=options.pop("block", (1, 8)))
-    return Accelerator(core=Design(rows=8, format=fmt), x_words=64, w_words=64, v_words=64, p_words=64, **options)
+    core = Design(rows=8, sparse=options.pop("sparse", (1, 1)), format=fmt)
+    return Accelerator(core=core, x_words=64, w_words=64, v_words=64, p_words=64, **options)
 
 
 #: Memory, ports of reads and of writes in the order of their priority, addresses of a port, rows of a word.
@@ -31,6 +32,7 @@ CASES = {
     "w": (WMemory, system(), ["read"], ["write_convert", "write_load"], 64, 4),
     "w4": (WMemory, system(mantissa=4), ["read"], ["write_convert", "write_load"], 64, 8),
     "w12": (WMemory, system(mantissa=12), ["read"], ["write_convert", "write_load"], 64, 2),
+    "index": (WMemory, system(block=(1, 16), sparse=(2, 4)), ["read"], ["index_convert"], 64, 1),
     "scales": (WMemory, system(), ["read"], ["scales_convert", "scales_load"], 64, 8),
     "scales4": (WMemory, system(block=(1, 4)), ["read"], ["scales_convert", "scales_load"], 64, 4),
 }
@@ -48,7 +50,7 @@ def test_memory_equals_list(name, share):
     scales = name.startswith("scales")
     width = len(bits(write[0].data))
     parts = len(write[0].mask) if hasattr(write[0], "mask") else 1
-    output = bits(read[0].scales if scales else read[0].data)
+    output = bits(read[0].scales if scales else read[0].index if name == "index" else read[0].data)
     words, last, row = {}, None, 0
     counts = {"read": 0, "write": 0, "fault": 0}
 
@@ -144,6 +146,35 @@ def test_shares_keep_their_words_apart():
             ctx.set(dut.read.addr, address)
             await ctx.tick()
             assert ctx.get(bits(dut.read.data)) == value
+    bench = Bench(dut)
+    bench.process(play)
+    bench.run()
+
+
+@pytest.mark.parametrize("sparse, words", [((2, 4), 2), ((1, 4), 4)])
+def test_words_of_a_sparse_row_are_read_together(sparse, words):
+    """From the first of a row on all of them, in order; from any other it alone comes first."""
+    dut = XMemory.of(system(block=(1, 32), sparse=sparse))
+    size = 8 * 8                                           # bits of a word's mantissas
+    rng = np.random.default_rng(words)
+    given = {address: int.from_bytes(rng.bytes(8), "little") for address in range(64)}
+
+    async def play(ctx):
+        ctx.set(dut.write.en, 1)
+        for address, value in given.items():
+            ctx.set(dut.write.addr, address)
+            ctx.set(bits(dut.write.data), value | address << size)    # the exponent
+            await ctx.tick()
+        ctx.set(dut.write.en, 0)
+        ctx.set(dut.read.en, 1)
+        for address in rng.permutation(64).tolist():
+            ctx.set(dut.read.addr, address)
+            await ctx.tick()
+            row = ctx.get(bits(dut.read.data))
+            assert row % 2 ** size == given[address] and row >> words * size & 1023 == address
+            if address % words == 0:
+                assert [row >> n * size & 2 ** size - 1 for n in range(words)] == [
+                    given[address + n] for n in range(words)]
     bench = Bench(dut)
     bench.process(play)
     bench.run()

@@ -13,7 +13,7 @@ from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 from hbfp.system import Accelerator
-from rtl.accelerator.layouts import x_layout
+from rtl.accelerator.layouts import x_row_layout
 from rtl.accelerator.multiply import Multiply
 from rtl.core.sequencer import command_layout
 
@@ -22,12 +22,13 @@ from .served import Memory, Served, word
 
 SYSTEM = Accelerator(core=Design(rows=8, depth=64, format=HBFPFormat(mantissa=4, block=(1, 8))))
 WIDE = replace(SYSTEM, core=replace(SYSTEM.core, wide=6))
+SPARSE = Accelerator(core=Design(rows=8, depth=64, sparse=(2, 4), format=HBFPFormat(mantissa=4, block=(1, 16))))
 
 
 def rows_of(system, i, memory):
     """The rows of X that an instruction means, one after the other."""
     core = system.core
-    zeros = pack(x_layout(Multiply.Parameters.of(system)), mantissa=[0] * core.rows,
+    zeros = pack(x_row_layout(Multiply.Parameters.of(system)), mantissa=[0] * core.reach(core.rows),
                  exponent=[max(-126, core.format.exponent_range[0])] * core.segments, invalid=[0] * core.segments)
     for _ in range(i["columns"]):
         for p2, p1, p0 in np.ndindex(i["passes2"], i["passes1"], i["passes0"]):
@@ -43,12 +44,13 @@ def rows_of(system, i, memory):
 
 def commands_of(system, i):
     """The commands that it begins."""
-    names = ("tiles", "scale", "bias", "relu", *(("wide_x", "wide_w") if system.core.wide else ()))
+    names = ("tiles", "scale", "bias", "relu", *(("wide_x", "wide_w") if system.core.wide else ()),
+             *(("sparse",) if system.core.takes_sparse else ()))
     return [pack(command_layout(system.core), rows=i["rows0"] * i["rows1"], **{n: i[n] for n in names})
             ] * (i["columns"] * i["first"])
 
 
-def some(rng, wide=False):
+def some(rng, wide=False, sparse=False):
     """A random instruction."""
     values = {name: int(rng.integers(1, 4)) for name in ("rows0", "rows1", "passes0", "passes1", "passes2", "columns")}
     values |= {name: int(rng.integers(-40, 41)) for name in ("row0", "row1", "pass0", "pass1", "pass2")}
@@ -59,6 +61,8 @@ def some(rng, wide=False):
     values |= {name: int(rng.integers(0, 3)) for name in ("x_row", "y_row", "x_pass", "y_pass")}
     if wide:
         values |= {name: int(rng.integers(2)) for name in ("wide_x", "wide_w")}
+    if sparse:
+        values["sparse"] = int(rng.integers(2))
     values |= {"low": int(rng.integers(-40, 41)) * values.get("wide_x", 0)}
     first, last = rng.integers(2, size=2).tolist() if rng.random() < .4 else (1, 1)
     return values | {"first": first, "last": last, "columns": values["columns"] if first and last else 1}
@@ -85,10 +89,10 @@ def play(system, instructions, pause=0.0, seed=0):
 
 @pytest.mark.parametrize("pause", [0.0, 0.4])
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("system", [SYSTEM, WIDE])
+@pytest.mark.parametrize("system", [SYSTEM, WIDE, SPARSE])
 def test_random_instructions(system, pause, seed):
     rng = np.random.default_rng(seed)
-    play(system, [some(rng, system is WIDE) for _ in range(12)], pause, seed)
+    play(system, [some(rng, system is WIDE, system is SPARSE) for _ in range(12)], pause, seed)
 
 
 def test_coordinates_do_not_wrap():

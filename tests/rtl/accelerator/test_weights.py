@@ -9,14 +9,17 @@ from rtl.accelerator.weights import Weights
 
 from ..drive import Pauses, bits
 from .served import Memory, Served, word
-from .test_multiply import SYSTEM
+from .test_multiply import SPARSE, SYSTEM
 
 
-def play(instructions, pause=0.0, seed=0):
-    dut = Weights.of(SYSTEM)
+def play(instructions, pause=0.0, seed=0, system=SYSTEM):
+    dut = Weights.of(system)
     bench = Served(dut)
     rows, scales = Memory(len(bits(dut.w.data))), Memory(len(bits(dut.w.scales)), 1)
     bench.read(dut.w, rows, Pauses(pause, seed), beside=("scales", scales))
+    index = int(np.random.default_rng(seed).integers(1 << 16)) if system is SPARSE else 0
+    if index:
+        bench.hold(bits(dut.w.index), index)
     addresses = [(base + n) % 2 ** 18 for base, tiles, repeats in instructions for _ in range(repeats)
                  for n in range(8 * tiles)]
     given = bench.instructions(Opcode.WEIGHTS)
@@ -25,14 +28,17 @@ def play(instructions, pause=0.0, seed=0):
     got = bench.receive(dut.o_w, len(addresses), Pauses(pause, seed + 2))
     done = bench.until_done(len(instructions))
     bench.run()
-    assert got == [rows[address] | scales[address] << rows.width for address in addresses]
+    assert got == [rows[address] | scales[address] << rows.width | index << rows.width + scales.width
+                   for address in addresses]
     return done, len(addresses)
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.4])
-def test_random_instructions(pause):
+@pytest.mark.parametrize("system", [SYSTEM, SPARSE])
+def test_random_instructions(system, pause):
     rng = np.random.default_rng(1)
-    done, rows = play([(int(rng.integers(8192) * 8), *rng.integers(1, 5, 2).tolist()) for _ in range(8)], pause)
+    done, rows = play([(int(rng.integers(8192) * 8), *rng.integers(1, 5, 2).tolist()) for _ in range(8)], pause,
+                      system=system)
     assert pause or done[-1] == rows + 2    # no pause between instructions
 
 

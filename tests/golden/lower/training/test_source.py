@@ -93,11 +93,21 @@ def test_a_schedule_goes_on_by_steps(made, line, tmp_path):
     assert str(error.value) == line.format(path)
 
 
+def test_masks_stay_or_are_made_anew(tmp_path):
+    path = tmp_path / "mine.py"
+    for text, anew in (("", False), ("\n\ndef masks():\n    return None\n", False),
+                       ("\n\ndef masks():\n    return 1\n", True)):
+        path.write_text(FILE + text)
+        assert training(str(path)).anew is anew
+
+
 @pytest.mark.parametrize(("old", "new", "line"), [
     ("def loss", "def lost", "Model {} must define loss()"),
     ("def loss", "schedule = 3\n\n\ndef loss", "Model {} must define schedule()"),
     ("def loss", "def clip():\n    return 0\n\n\ndef loss", "clip() of {} must give a number above 0, not 0"),
     ("def loss", "def clip():\n    return '1'\n\n\ndef loss", "clip() of {} must give a number above 0, not '1'"),
+    ("def loss", "def masks():\n    return 2\n\n\ndef loss",
+     "masks() of {} must give 1, masks made anew behind each step, or None, not 2"),
     ("nn.Linear(3, 2)", "7", "model() of {} must give a torch.nn.Module, not int"),
     ("range(2)", "range(0)", "batches() of {} must give at least one pair (inputs, targets)"),
     ("yield torch", "yield 1, 2, torch", "Batch 0 of {} must be a pair (inputs, targets)"),

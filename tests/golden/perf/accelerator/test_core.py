@@ -26,7 +26,8 @@ DESIGNS = {
     "share": (32, {"share": 4}), "share-side": (16, {"share": 2, "side_lanes": 2, "pipeline": 3}),
     "share-aligned": (32, {"share": 2, "accumulate": "aligned"}),
     "wide": (8, {"wide": 12}), "wide-bank": (16, {"wide": 9, "banks": 1, "pipeline": 2}),
-    "wide-share": (32, {"wide": 12, "share": 4}), "wide-tile": (8, {"wide": 12, "weight_tiles": 1})}
+    "wide-share": (32, {"wide": 12, "share": 4}), "wide-tile": (8, {"wide": 12, "weight_tiles": 1}),
+    "sparse": (16, {"sparse": (2, 4)}), "sparse-long": (64, {"sparse": (2, 4), "share": 4})}
 
 
 def run(design, commands):
@@ -50,7 +51,8 @@ def run(design, commands):
         o += way_out.o_valid(out)
         state["commanded"], out["o"] = command is not None, True
         if command:
-            state["command"] = command.rows, command.passes, (1 << command.vectors) - 1, command.beats - 1
+            state["command"] = (command.rows, command.passes, (1 << command.vectors) - 1, command.beats - 1,
+                                command.sparse)
         core.step(state)
         weights -= give_w
         x += give_x
@@ -69,7 +71,7 @@ def test_cycles_meet_the_formula(name):
     for vectors in range(3):
         for most in (4, DEPTH + 1):
             runs.append([Command(int(rng.integers(1, most)), int(rng.integers(1, 9)), vectors, int(rng.integers(
-                1, 3 if design.wide else 2))) for _ in range(6)])
+                1, 3 if design.wide else 2)), bool(design.takes_sparse and rng.integers(2))) for _ in range(6)])
     for commands in runs:
         starts, _, cycles = timeline(design, latencies(design), commands)
         assert run(design, commands) == (starts, cycles), commands

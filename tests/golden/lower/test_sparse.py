@@ -1,0 +1,118 @@
+"""Products with sparse weights have the bits of PyTorch, however they are cut, in half of the passes.
+
+Covers: golden/lower/formats.py.
+"""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import golden.nn as gn
+from golden.lower.lowering import lower
+from golden.machine.layouts import unpack
+from golden.machine.machine import Machine
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.isa.instructions import Opcode
+from hbfp.system import Accelerator
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def accelerator(block=(1, 16), sparse=(2, 4), mantissa=8, accumulate="fp32", **sizes):
+    return Accelerator(core=Design(rows=8, sparse=sparse, depth=32, accumulate=accumulate,
+                                   format=HBFPFormat(mantissa=mantissa, block=block)), **sizes)
+
+
+MACHINES = {"plain": accelerator(), "tiles": accelerator((16, 16), accumulate="aligned"),
+            "few": accelerator((1, 32), (1, 4), 4), "many": accelerator((1, 32), (4, 8)),
+            "small": accelerator(x_words=128, w_words=64, v_words=128)}
+
+
+def mlp():
+    torch.manual_seed(3)
+    return nn.Sequential(nn.Linear(52, 40), nn.ReLU(), nn.Linear(40, 36), nn.ReLU(), nn.Linear(36, 10)).eval()
+
+
+def check(model, machine, count=40):
+    """Every tensor, in an order that the waits guarantee; (sparse, passes) of each command."""
+    torch.manual_seed(5)
+    width = next(model.parameters()).shape[1]
+    program = (made := lower(model, (torch.randn(count, width),), machine)).program
+    device = Machine(program, races=True)
+    device.run()
+    for name, values in made.expected.items():
+        tensor = program.tensors[name]
+        data = device.dram.get(tensor.address, tensor.bytes(machine))
+        np.testing.assert_array_equal(unpack(machine, tensor, data).view(np.uint32),
+                                      np.ascontiguousarray(values, np.float32).view(np.uint32), name)
+    return [(each["sparse"], each["tiles"]) for each in program.instructions
+            if each.opcode == Opcode.MULTIPLY and each["first"]]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_linear_layers_are_sparse(machine):
+    """All of them, of terms that fill no block, too."""
+    machine = MACHINES[machine]
+    block, spread = machine.core.format.terms, machine.spread
+    passes = {-(-terms // block) * block // 8 // spread for terms in (52, 40, 36)}
+    assert set(check(mlp(), machine)) == {(1, each) for each in passes}
+
+
+def test_few_rows_are_dense():
+    """Up to two of the array: records come sooner than what is converted."""
+    assert {sparse for sparse, _ in check(mlp(), MACHINES["plain"], 16)} == {0}
+    assert {sparse for sparse, _ in check(mlp(), MACHINES["plain"], 17)} == {1}
+
+
+def test_a_column_that_fills_w_is_dense():
+    model = nn.Sequential(nn.Linear(160, 12)).eval()
+    assert {sparse for sparse, _ in check(model, MACHINES["small"])} == {0}
+    assert {sparse for sparse, _ in check(model, MACHINES["plain"])} == {1}
+
+
+def test_a_model_says_which_layers_are_sparse():
+    """Its own masks stay; a layer that is pruned to less than the core asks for is sparse, too, one to more is not."""
+    core = MACHINES["plain"].core
+    model = gn.convert(mlp(), core.format)
+    gn.sparsify(model, "1:4", layers=["0"])
+    gn.sparsify(model, "4:8", layers=["2"])
+    found = check(model, MACHINES["plain"])
+    assert {sparse for sparse, passes in found if passes in (4, 2)} == {1}    # of 52 terms: 64 by 16
+    assert sum(sparse for sparse, _ in found) < len(found)
+    assert found[-1] == (0, 6)
+
+
+def test_pruning_changes_results():
+    """Those of a machine with sparse weights are those of PyTorch's pruned model, and of no other."""
+    x = torch.randn(40, 52)
+    sparse, dense = (lower(mlp(), (x,), machine) for machine in (
+        MACHINES["plain"], Accelerator(core=Design(rows=8, format=HBFPFormat(block=(1, 16))))))
+    name, = sparse.outputs
+    assert (sparse.expected[name] != dense.expected[name]).mean() > 0.9
+    rows = [sum(each["passes0"] * each["columns"] * each["rows0"] for each in made.program.instructions
+                if each.opcode == Opcode.MULTIPLY) for made in (sparse, dense)]
+    assert 2 * rows[0] == rows[1]
+
+
+def test_convolutions_of_sparse_weights_are_dense():
+    """With the bits of the pruned ones."""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.last = nn.Conv2d(16, 16, 3, padding=1), nn.Linear(16, 12)
+
+        def forward(self, x):
+            return self.last(self.conv(x.reshape(-1, 16, 4, 4)).permute(0, 2, 3, 1))
+    machine = accelerator(x_words=512)
+    model = gn.convert(Net().eval(), machine.core.format)
+    gn.sparsify(model)
+    program = (made := lower(model, (torch.randn(3, 256),), machine)).program
+    device = Machine(program, races=True)
+    device.run()
+    for name, values in made.expected.items():
+        tensor = program.tensors[name]
+        data = device.dram.get(tensor.address, tensor.bytes(machine))
+        np.testing.assert_array_equal(unpack(machine, tensor, data), np.ascontiguousarray(values, np.float32), name)
+    assert {each["sparse"] for each in program.instructions if each.opcode == Opcode.MULTIPLY} == {0, 1}
