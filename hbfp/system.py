@@ -83,6 +83,9 @@ class Accelerator(describe.Description):
         Words of V that the longest row of the vector unit has.
     vector_rows : int
         Rows that the vector unit holds.
+    short_rows : int
+        Rows of one word that a pass of the vector unit may take one behind the other, each with sums of its own, so
+        that one computes while others wait for their sums; 0: one row. Not with fewer lanes than columns. Equal bits.
     vector_lanes : int
         Lanes of the vector unit, a divisor of the columns: a word of V takes columns / lanes cycles; 0: as many as
         columns. Sums along a row go by lanes, so that their order differs.
@@ -126,6 +129,8 @@ class Accelerator(describe.Description):
                            **_tag("rw"))
     vector_rows: int = whole(8, 1, 16, title="Vector registers", unit=" rows", text="rows that the vector unit holds",
                              **_tag("vr"))
+    short_rows: int = whole(0, 0, 256, title="Short rows", usual="one", **_tag("sr"),
+                            text="rows of one word that a pass of the vector unit may take, each with its own sums")
     vector_lanes: int = whole(0, 0, SIDES[-1], title="Vector lanes", usual="as many as columns", where="turned",
                               text="lanes of the vector unit, which serve the columns in turns", **_tag("vl"))
     function_lanes: int = whole(0, 0, SIDES[-1], title="Function lanes", usual="as many as vector lanes",
@@ -170,6 +175,12 @@ class Accelerator(describe.Description):
             self._check_sparse()
         if core.cols % self.unit_lanes:
             raise ConflictError("vector_lanes", self.vector_lanes, f"must be 0 or divide the {core.cols} columns")
+        if self.short_rows == 1 or self.short_rows > self.row_words:
+            raise ConflictError("short_rows", self.short_rows, f"must be 0, or 2 to {self.row_words}: they are as many "
+                                "words as the longest row at most")
+        if self.short_rows and self.turned:
+            raise ConflictError("short_rows", self.short_rows, "must be 0 where the vector unit has fewer lanes than "
+                                "a word has numbers")
         if self.unit_lanes % self.evaluators:
             raise ConflictError("function_lanes", self.function_lanes,
                                 f"must be 0 or divide the {self.unit_lanes} lanes of the vector unit")

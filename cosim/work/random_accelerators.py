@@ -38,6 +38,9 @@ def draw(seed: int, number: int = 0, *, side: int = 8) -> Accelerator:
         terms = 4 << rng.randint(0, 3)
         values |= {"depth": rng.randint(side, 8 * side), "block": rng.choice(((1, terms), (terms, terms)))}
         values |= _system_values(rng, side) | {"arithmetic": rng.choice(_ARITHMETICS)}
+        values |= {"short_rows": rng.randint(0, values["row_words"])}
+        if values["short_rows"] == 1 or values["vector_lanes"] != side:
+            values["short_rows"] = 0
         unserved = refused | describe.unserved(Design, KINDS[values["arithmetic"]].use)
         try:
             found = design_from_values({name: value for name, value in values.items() if name not in unserved},

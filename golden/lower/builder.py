@@ -18,6 +18,8 @@ from .schedule import Ring, Schedule, Span
 
 #: Most that a count of a load or store can be.
 _COUNT = 65535
+#: The part of V in which layers of a job keep words one before the other.
+_KEPT = 16
 #: Words of one and the same number that lie in DRAM, to fill V from.
 _FILL = 64
 Loop = tuple[int, int, int]
@@ -48,7 +50,7 @@ class Builder:
     def __init__(self, accelerator: Accelerator, filled: bool = True) -> None:
         self.accelerator, self.lanes, self.beat = accelerator, accelerator.lanes, accelerator.beat
         self.schedule, self.dram = Schedule(accelerator), Dram(accelerator, filled)
-        self._v_kept, self._v_top = 0, accelerator.v_words
+        self._v_kept, self._v_behind, self._v_top = 0, 0, accelerator.v_words
         self.v = Ring("V", 0, accelerator.v_words)
         self.x = Ring("X", 0, accelerator.x_words, accelerator.spread)
         self.w = Ring("W", 0, accelerator.w_words, accelerator.core.rows)
@@ -62,27 +64,34 @@ class Builder:
     def keep(self, words: int) -> Span:
         """Take words at the end of V that stay until :meth:`forget`; the ring gives out the others.
 
+        In a job those of a layer lie before those of the layer of another model, which need not be done with its own.
+
         Raises
         ------
         LoweringError
             If V has not so many.
         """
+        if words > self.v.size and self._v_behind and not self._v_kept:
+            self._v_behind, self.v.stop = 0, self._v_top
         if words > self.v.size:
             raise LoweringError(f"it needs {words} words of memory V that stay, beside {self._v_kept} others, of "
                                 f"{self._v_top}; larger --v-words would do")
         self._v_kept += words
-        stop = self._v_top - self._v_kept
+        stop = self._v_top - self._v_behind - self._v_kept
         self.v.stop = stop
         self.v.next = min(self.v.next, stop)
         return Span("V", stop, stop + words)
 
     def forget(self) -> None:
         """Give back what was kept."""
+        if self.waiting is not None and self._v_kept:
+            behind = self._v_behind + self._v_kept
+            self._v_behind = behind if behind < self.accelerator.v_words // _KEPT else 0
         self._v_kept, self.v.stop = 0, self._v_top
 
     def confine(self, first: int, stop: int) -> None:
         """Give out words ``first`` to ``stop - 1`` of V alone, from here on."""
-        self._v_kept, self._v_top, self.v = 0, stop, Ring("V", first, stop)
+        self._v_kept, self._v_behind, self._v_top, self.v = 0, 0, stop, Ring("V", first, stop)
 
     def end_layer(self) -> None:
         """Give back what was kept for a layer, once all its instructions are there."""

@@ -13,7 +13,6 @@ from hbfp.golden.number.arrays import listed
 from hbfp.program import Layer, Program
 from hbfp.system import Accelerator
 
-from . import sums
 from .builder import Builder
 from .errors import LoweringError
 from .graph import traced
@@ -150,7 +149,7 @@ def together(build: Builder, layers: list[Layer]) -> None:
         several = [each for each in build.waiting if each.kind == one.kind]
         build.waiting = [each for each in build.waiting if each.kind != one.kind]
         first = len(build.schedule.instructions)
-        sums.together(build, several)
+        one.together(build, several)
         build.end_layer()
         layers.append(Layer(one.name, first, len(build.schedule.instructions)))
 

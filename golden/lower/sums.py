@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hbfp.golden.spec.vector import Reduce, VectorInstruction
+from hbfp.golden.spec.vector import Kind, Reduce, VectorInstruction
 from hbfp.golden.vector import programs
 from hbfp.isa.instructions import VECTOR_INPUTS, Opcode
 
@@ -23,8 +23,8 @@ def sums(build: Builder, parts: Sequence[Sequence[VectorInstruction]], operands:
     second gives the rows of ``outputs``, the last those of ``totals``. ``kept`` are rows for registers, the same for
     all. In a job, models that add up alike at the same time do it together.
     """
-    alone = outputs or kept or any(each.reduce != Reduce.NONE for part in parts for each in part)
-    if build.waiting is not None and not alone:
+    short = build.accelerator.short_rows and operands[0].shape[inner] <= build.lanes and _only_passes(parts[1])
+    if build.waiting is not None and not (outputs or kept) and (short or not _reduces(parts)):
         build.waiting.append(Sum(parts, operands, over, inner, totals))
         return
     before, body, after = parts
@@ -44,6 +44,16 @@ def sums(build: Builder, parts: Sequence[Sequence[VectorInstruction]], operands:
             result = build.v.take(words)
             one_pass(build, [], [one], 1, words, [], [result])
             build.store(result.start, words, total, (), inner, rows=[])
+
+
+def _reduces(parts):
+    """Whether rows are added up along themselves, besides."""
+    return any(each.reduce != Reduce.NONE for part in parts for each in part)
+
+
+def _only_passes(program):
+    """Whether a program may run for several rows in each pass: it sets no length, and drops nothing."""
+    return all(each.kind in (Kind.VECTOR, Kind.SCALAR) and not each.drop for each in split(program)[1])
 
 
 def _columns(build, length):
@@ -75,18 +85,25 @@ class Sum:
         return (self.name, [[each.encode() for each in part] for part in self.parts],
                 [each.shape for each in self.operands], self.over, self.inner)
 
+    @staticmethod
+    def together(build: Builder, several: Sequence["Sum"]) -> None:
+        """Do sums of one kind: :func:`together`."""
+        together(build, several)
+
 
 def together(build: Builder, several: Sequence[Sum]) -> None:
     """Do sums of one kind, as many at a time as a row has words for: theirs lie in it side by side.
 
     Each addition waits for the one before it, so that a row of many words takes hardly longer than one of few. A row
-    is as long as its words, and lanes behind the end of a sum's own are stored nowhere.
+    is as long as its words, and lanes behind the end of a sum's own are stored nowhere. Rows that are also added up
+    along themselves are several rows of a pass.
     """
     one = several[0]
     for words, part in _columns(build, one.operands[0].shape[one.inner]):
         own = [replace(each, operands=[part(value, each.inner) for value in each.operands],
                        totals=[part(value, each.inner) for value in each.totals]) for each in several]
-        most = min(build.accelerator.row_words // words, build.v.size // (4 * len(one.operands) * words))
+        wide = build.accelerator.short_rows if _reduces(one.parts) else build.accelerator.row_words // words
+        most = min(wide, build.v.size // (4 * len(one.operands) * words))
         for first in range(0, len(own), max(1, most)):
             _side_by_side(build, own[first:first + max(1, most)], words)
 
@@ -95,8 +112,11 @@ def _side_by_side(build, several, words):
     before, body, after = several[0].parts
     once, each = split(body)
     width = words * len(several)
-    begin = [*once, programs.length(width * build.lanes), *before]
     inner, over = several[0].inner, several[0].over
+    size = [width * build.lanes]
+    if _reduces(several[0].parts):
+        size = [several[0].operands[0].shape[inner], width if width > 1 else 0]
+    begin = [*once, programs.length(*size), *before]
     every = [joint([[value.dims()[d] for d in over] for value in one.operands]) for one in several]
     for first, count in ranges([size for size, _ in every[0][0]],
                                max(1, build.v.size // (2 * len(several[0].operands)) // width)):

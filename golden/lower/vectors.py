@@ -9,7 +9,7 @@ import numpy as np
 
 from hbfp.golden.spec.vector import STREAM, Kind, VectorInstruction, VectorUnit, scalar
 from hbfp.golden.vector import programs
-from hbfp.golden.vector.pairs import paired
+from hbfp.golden.vector.pairs import by_itself, paired
 from hbfp.golden.vector.side import registers
 from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
 
@@ -43,9 +43,18 @@ def run(build: Builder, program: Sequence[VectorInstruction], length: int, rows:
     """Run a program over ``rows`` rows of ``length`` elements, ``words`` words each, which follow each other in V.
 
     With ``whole`` any of this span may be what is read and written, besides. A program that waits for sums of a row
-    runs for two rows at a time, where it can.
+    runs for several rows in a pass, or for two rows at a time, where it can.
     """
     once, each = split(program)
+    most = build.accelerator.short_rows if words == 1 and whole is None and by_itself(each) else 0
+    if most and rows > 1:
+        beside = -(-rows // -(-rows // most))
+        for first, count, width in ((0, rows // beside, beside), (rows // beside * beside, 1, rows % beside)):
+            if width:
+                taken, given = ([_from(span, first) for span in spans] for spans in (inputs, outputs))
+                one_pass(build, [*once, programs.length(length, width if width > 1 else 0)], each, count, width, taken,
+                         given)
+        return
     once = [*once, programs.length(length)]
     pairs = paired(each, VectorUnit.of(build.accelerator), length, SPARE) if rows > 1 and whole is None else None
     if pairs:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hbfp.golden.spec.vector import Kind, Source, Target, field_values
+from hbfp.golden.spec.vector import LANES_RANGE, Kind, Source, Target, field_values, length_of
 from hbfp.isa.instructions import Instruction, Opcode
 from hbfp.isa.vector_words import read
 from hbfp.program import Program
@@ -99,7 +99,8 @@ def followed(words: Iterable[int | None], length: int) -> tuple[Uses, int]:
             continue
         f = field_values(word)
         if f["kind"] == Kind.LENGTH:
-            length = word & (1 << 60) - 1
+            elements, rows = length_of(word)
+            length = rows * LANES_RANGE[1] or elements     # of several rows all lanes, at most
             uses.write(_LENGTH)
         elif f["kind"] in (Kind.SET, Kind.ARGUMENT):
             uses.write(("scalar", word >> 32 & 15))

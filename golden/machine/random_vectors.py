@@ -61,16 +61,19 @@ class _Maker:
         self.registers, self.scalars, self.drops = [], [], False
         self.reads = self.writes = 0
         self.elements = pick.choice((unit.longest, pick.randint(1, unit.longest), pick.randint(1, width)))
+        self.rows = 0
+        if unit.short_rows and pick.random() < 0.5:
+            self.elements, self.rows = pick.randint(1, unit.lanes), pick.randint(2, unit.short_rows)
 
     @property
     def words(self):
-        """Of V, that a row takes."""
-        return -(-self.elements // self.width)
+        """Of V, that a pass takes."""
+        return self.rows or -(-self.elements // self.width)
 
     def program(self):
         """Instructions before the loop, and its body: at most 12 together."""
         pick = self.pick
-        setting = [length(self.elements), *(self._set() for _ in range(pick.randint(0, 2)))]
+        setting = [length(self.elements, self.rows), *(self._set() for _ in range(pick.randint(0, 2)))]
         if self.unit.dropping and pick.random() < 0.5:
             self.drops = True
             setting += [dropping(pick.getrandbits(32), pick.choice((0, 1 << 16, pick.getrandbits(16)))),

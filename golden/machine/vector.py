@@ -9,7 +9,7 @@ from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Instruction
 from hbfp.isa.registers import Cause
 from hbfp.system import Accelerator
 
-from ..spec.vector import KIND, Kind, Source, Target, VectorUnit, field_values
+from ..spec.vector import KIND, Kind, Source, Target, VectorUnit, field_values, length_of
 from ..vector import unit as golden
 from ..vector.side import ascending
 from . import sums
@@ -22,19 +22,19 @@ _AT_ONCE = 1 << 22
 
 @dataclass
 class _Known:
-    """What registers and scalars hold: how many elements of each register are defined, which scalars, and which of
-    what dropout draws with.
+    """What registers and scalars hold: how many elements of each register are defined, which scalars and for how many
+    rows (0: all), and which of what dropout draws with.
     """
     registers: dict[int, int] = field(default_factory=dict)
-    scalars: set[int] = field(default_factory=set)
+    scalars: dict[int, int] = field(default_factory=dict)
     drawing: set[int] = field(default_factory=set)
 
-    def write(self, f, word, length):
+    def write(self, f, word, span, rows):
         """Note what an instruction writes."""
         if f["kind"] == Kind.VECTOR and f["target"] == Target.REGISTER:
             index = f["target_index"]
-            self.registers[index] = max(self.registers.get(index, 0), length)
-        self.scalars.update(_scalars_written(f, word))
+            self.registers[index] = max(self.registers.get(index, 0), span)
+        self.scalars |= dict.fromkeys(_scalars_written(f, word), 0 if f["kind"] in (Kind.SET, Kind.ARGUMENT) else rows)
         self.drawing.update({f["kind"]} & {Kind.KEY, Kind.PLACE})
 
 
@@ -44,13 +44,14 @@ class _Plan:
 
     Attributes
     ----------
-    reads, writes : list of (int, int)
-        Passes that take a row from the stream, and that give one: number of the instruction, elements of the row.
+    reads, writes : list of (int, int, int)
+        Passes that take rows from the stream, and that give some: number of the instruction, elements of a row, and
+        rows, as LENGTH says them.
     carried : bool
         Whether it uses registers or scalars that an iteration before it has left.
     """
-    reads: list[tuple[int, int]] = field(default_factory=list)
-    writes: list[tuple[int, int]] = field(default_factory=list)
+    reads: list[tuple[int, int, int]] = field(default_factory=list)
+    writes: list[tuple[int, int, int]] = field(default_factory=list)
     carried: bool = False
 
 
@@ -96,10 +97,11 @@ class Vector:
         """Execute a part of a program for every iteration; how many instructions of the unit they are."""
         fields = [self._checked(word) for word in words]
         plan = self._plan(words, fields)
-        reads = [self._addresses(instruction, self._input(instruction, place), counts, length)
-                 for place, (_, length) in enumerate(plan.reads)]
-        writes = [self._addresses(instruction, (VECTOR_OUTPUTS[min(place, 1)], 0), counts, length)
-                  for place, (_, length) in enumerate(plan.writes)]
+        reads = [self._addresses(instruction, self._input(instruction, place), counts, rows or -(-length // self.lanes))
+                 for place, (_, length, rows) in enumerate(plan.reads)]
+        writes = [self._addresses(instruction, (VECTOR_OUTPUTS[min(place, 1)], 0), counts,
+                                  rows or -(-length // self.lanes))
+                  for place, (_, length, rows) in enumerate(plan.writes)]
         self._check_order(plan, reads, writes, written, time, len(words))
         total, body, places = counts[0] * counts[1], words, {}
         if plan.carried and Kind.LENGTH not in [f["kind"] for f in fields]:
@@ -123,40 +125,45 @@ class Vector:
 
     def _plan(self, words, fields):
         """Follow a part of a program once: what it reads and writes; MachineError where that is undefined."""
-        length, used, every, fresh, plan = self.machine.length, set(), _Known(), _Known(), _Plan()
+        begins = length, rows = self.machine.length, self.machine.rows
+        used, every, fresh, plan = set(), _Known(), _Known(), _Plan()
         for word, f in zip(words, fields, strict=True):
-            every.write(f, word, self.unit.longest)
+            every.write(f, word, self.unit.longest, 0)
         for number, (word, f) in enumerate(zip(words, fields, strict=True)):
             if f["kind"] == Kind.LENGTH:
-                length = word & (1 << 60) - 1
+                length, rows = length_of(word)
+            span = rows * self.unit.lanes or length
             if f["kind"] in (Kind.VECTOR, Kind.SCALAR):
-                self._note_operands(f, length, every, fresh, plan)
+                self._note_operands(f, span, rows, every, fresh, plan)
+                used.add(number)
             if f["kind"] == Kind.VECTOR:
-                used.add((number, length))
                 if _reads_stream(f):
-                    plan.reads.append((number, length))
+                    plan.reads.append((number, length, rows))
                 if f["target"] == Target.STREAM:
-                    plan.writes.append((number, length))
+                    plan.writes.append((number, length, rows))
             if f["kind"] == Kind.ARGUMENT and word & 15 > len(self.arguments):
                 raise MachineError(f"Argument {word & 15} is read, which the host has not written")
             for known in (self.known, fresh):
-                known.write(f, word, length)
+                known.write(f, word, span, rows)
         kinds = [f["kind"] for f in fields]
         lengths = kinds.index(Kind.LENGTH) if Kind.LENGTH in kinds else len(kinds)
-        if length != self.machine.length and any(number < lengths for number, _ in used):
+        if (length, rows) != begins and any(number < lengths for number in used):
             raise MachineError("A program must set the length of a row before its first pass, or leave it as it was")
         return plan
 
-    def _note_operands(self, f, length, every, fresh, plan):
+    def _note_operands(self, f, span, rows, every, fresh, plan):
         """Check that operands are defined, and note whether they come from the iteration before."""
         operands = [(f[f"{name}_source"], f[name]) for name in "abc"]
         for index in {index for source, index in operands if source == Source.REGISTER}:
-            if self.known.registers.get(index, 0) < length:
-                raise MachineError(f"Vector register {index} is read, of which nothing has written {length} elements")
-            plan.carried |= index in every.registers and fresh.registers.get(index, 0) < length
+            if self.known.registers.get(index, 0) < span:
+                raise MachineError(f"Vector register {index} is read, of which nothing has written {span} elements")
+            plan.carried |= index in every.registers and fresh.registers.get(index, 0) < span
         for index in {index for source, index in operands if source == Source.SCALAR}:
             if index not in self.known.scalars:
                 raise MachineError(f"Scalar {index} is read, which nothing has written")
+            if (there := self.known.scalars[index]) and not 0 < rows <= there:
+                raise MachineError(f"Scalar {index} is read for {max(rows, 1)} rows, which a pass over {there} rows "
+                                   "has written")
             plan.carried |= index in every.scalars and index not in fresh.scalars
         plan.carried |= f["drop"] > 0 and every.drawing != fresh.drawing
         if f["drop"] and len(self.known.drawing) < 2:
@@ -172,11 +179,11 @@ class Vector:
         inner = instruction["i1_inner"] or 256
         return "i0", number % inner * instruction["i1_step"] + number // inner * instruction["i1_stride0"]
 
-    def _addresses(self, instruction, place, counts, length):
+    def _addresses(self, instruction, place, counts, words):
         """Words of V of one pass in every iteration: (iterations, words)."""
         slot, ahead = place
         inner = instruction[f"{slot}_inner"] or 256
-        word = np.arange(-(-length // self.lanes))
+        word = np.arange(words)
         row = instruction[f"{slot}_base"] + ahead + word % inner + word // inner * instruction[f"{slot}_step"]
         i1, i0 = (each.reshape(-1, 1) for each in np.mgrid[:counts[1], :counts[0]])
         return self.memories.v.address(
@@ -192,9 +199,9 @@ class Vector:
             return (time + np.arange(len(addresses))[:, None] * size + number) * self.row_words + np.arange(
                 addresses.shape[1])
 
-        for addresses, (number, _) in zip(writes, plan.writes, strict=True):
+        for addresses, (number, *_) in zip(writes, plan.writes, strict=True):
             np.minimum.at(written, addresses, times(addresses, number))
-        for addresses, (number, _) in zip(reads, plan.reads, strict=True):
+        for addresses, (number, *_) in zip(reads, plan.reads, strict=True):
             late = addresses[written[addresses] < times(addresses, number)]
             if late.size:
                 raise MachineError(f"V at {int(late[0])} is read by a pass, and written by it or one before it in the "
@@ -209,30 +216,39 @@ class Vector:
         """
         side, state = golden.Machine(self.unit, (count,)), self.machine
         side.registers[...], side.scalars[...] = state.registers[:, None], state.scalars[:, None]
-        side.length, side.arguments = state.length, self.arguments
+        side.several[...], side.many = state.several[:, None], set(state.many)
+        side.length, side.rows, side.arguments = state.length, state.rows, self.arguments
         side.seed, side.key, side.below, side.step = state.seed, state.key, state.below, state.step
         drops = sum(field_values(word)["drop"] for word in words if word >> KIND == Kind.VECTOR)
         side.place = state.place + np.arange(count) * drops * state.step
         inputs = []
-        for addresses, (_, length) in zip(reads, plan.reads, strict=True):
-            self._check_read(addresses, length)
-            inputs.append(self.memories.v_data[addresses].reshape(count, -1)[:, :length])
+        for addresses, (_, length, rows) in zip(reads, plan.reads, strict=True):
+            self._check_read(addresses, length, rows)
+            inputs.append(self.memories.v_data[addresses].reshape(count, -1)[:, :rows * self.lanes or length])
         outputs, given = [], side.run(words, inputs)
-        for addresses, row in zip(writes, (row for place, row in enumerate(given) if place not in places), strict=True):
+        for addresses, row, (_, length, rows) in zip(
+                writes, (row for place, row in enumerate(given) if place not in places), plan.writes, strict=True):
             filled = np.zeros((count, addresses.shape[1] * self.lanes), np.uint32)
             filled[:, :row.shape[-1]] = row
-            outputs.append((addresses, filled.reshape(*addresses.shape, self.lanes)))
+            filled = filled.reshape(*addresses.shape, self.lanes)
+            if rows:
+                filled[..., length:] = 0
+            outputs.append((addresses, filled))
         self._write(outputs, count)
         totals = {index: np.concatenate([state.registers[index][None, :given[place].shape[-1]], given[place]])
                   for place, index in places.items()}
         state.registers[...], state.scalars[...] = side.registers[:, -1], side.scalars[:, -1]
         for index, rows in totals.items():
             state.registers[index, :rows.shape[-1]] = ascending(rows)
-        state.length = side.length
+        state.several[...], state.many = side.several[:, -1], side.many
+        state.length, state.rows = side.length, side.rows
         state.key, state.below, state.step, state.place = side.key, side.below, side.step, side.place[-1]
 
-    def _check_read(self, addresses, length):
-        """Check what a pass reads; of the last word the lanes within the row."""
+    def _check_read(self, addresses, length, rows):
+        """Check what a pass reads; of the last word, or of each that is a row, the lanes within the row."""
+        if rows:
+            self.memories.v.reads(addresses, slice(0, length))
+            return
         whole, rest = divmod(length, self.lanes)
         if whole:
             self.memories.v.reads(addresses[:, :whole])

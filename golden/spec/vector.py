@@ -16,7 +16,7 @@ class Kind(IntEnum):
     VECTOR = 1     # one pass over the row
     SCALAR = 2     # the same operation, once, on scalars
     SET = 3        # scalar := immediate
-    LENGTH = 4     # elements of a row := immediate
+    LENGTH = 4     # elements of a row, and rows of a pass := immediates
     ARGUMENT = 5   # scalar := a value from outside, by its number from 1 on
     KEY = 6        # of what dropout draws, and what the numbers are compared with := immediates
     PLACE = 7      # of the next pass that drops, and the steps from each to the next := immediates
@@ -60,6 +60,9 @@ POSTS = ("none", "relu", *FUNCTIONS)
 #: Scalars of a unit.
 SCALARS = 16
 REGISTERS_RANGE, LANES_RANGE, BEATS_RANGE = (1, 16), (1, 64), (1, 8192)
+
+#: Bits of LENGTH: of the elements, and of the rows of a pass above them.
+LENGTH_BITS, ROWS_BITS = 32, 28
 
 #: Fields of an instruction from bit 0 up; the kind is in the top four bits, all others must be zero.
 FIELDS = (("a_source", 2), ("a", 4), ("b_source", 2), ("b", 4), ("c_source", 2), ("c", 4), ("target", 2),
@@ -105,7 +108,7 @@ class VectorInstruction:
     ``negate_a`` negates the product of MULADD (a of MAX and GATE), ``negate_c`` the addend. The defaults pass ``a``
     on: a * 1 + -0. With ``drop`` operand b is +0 where dropout drops the element. ``immediate`` is for SET, LENGTH,
     ARGUMENT, KEY and PLACE alone; SET and ARGUMENT write the scalar ``target_index``, and ``above`` stands above the
-    immediate in KEY and PLACE.
+    immediate in LENGTH, KEY and PLACE.
     """
     kind: Kind = Kind.VECTOR
     a: Operand = STREAM
@@ -127,9 +130,7 @@ class VectorInstruction:
         """The 64-bit word."""
         if self.kind in (Kind.SET, Kind.ARGUMENT):
             return self.kind << KIND | self.target_index << 32 | self.immediate
-        if self.kind == Kind.LENGTH:
-            return self.kind << KIND | self.immediate
-        if self.kind in (Kind.KEY, Kind.PLACE):
+        if self.kind in (Kind.LENGTH, Kind.KEY, Kind.PLACE):
             return self.kind << KIND | self.above << 32 | self.immediate
         values = {"post": POSTS.index(self.post)}
         for name in "abc":
@@ -140,6 +141,11 @@ class VectorInstruction:
             word |= int(values[name] if name in values else getattr(self, name)) << position
             position += width
         return word
+
+
+def length_of(word: int) -> tuple[int, int]:
+    """What a word LENGTH says: elements of a row, and rows of a pass; 0 for one row of any length."""
+    return word & (1 << LENGTH_BITS) - 1, word >> LENGTH_BITS & (1 << ROWS_BITS) - 1
 
 
 def field_values(word: int) -> dict[str, int]:
@@ -176,6 +182,8 @@ class VectorUnit:
         How the hardware forms products, ``plain`` or ``recoded``: equal bits.
     dropping : bool
         Whether passes may drop elements; such a unit has at most 32 lanes.
+    short_rows : int
+        Rows of one beat that a pass may take one behind the other, 2 to as many as beats; 0: a pass takes one row.
 
     Raises
     ------
@@ -191,6 +199,7 @@ class VectorUnit:
     arguments: int = field(default=0, metadata={"rare": True})
     multiplier: str = field(default="plain", metadata={"rare": True})
     dropping: bool = field(default=False, metadata={"rare": True})
+    short_rows: int = field(default=0, metadata={"rare": True})
 
     def __post_init__(self):
         check_range("Lanes", self.lanes, *LANES_RANGE)
@@ -214,6 +223,9 @@ class VectorUnit:
         check_choice("Multiplier", self.multiplier, ("plain", "recoded"))
         if self.dropping:
             check_range("Lanes of dropout", self.lanes, 1, GROUP)
+        if self.short_rows:
+            check_range("Short rows", self.short_rows, 2, self.beats)
+            check_range("Lanes with short rows", self.lanes, 2, LANES_RANGE[1])
 
     @classmethod
     def of(cls, accelerator: Accelerator) -> "VectorUnit":
@@ -221,7 +233,8 @@ class VectorUnit:
         return cls(lanes=accelerator.unit_lanes, beats=accelerator.row_words * accelerator.turns,
                    registers=accelerator.vector_rows, functions=accelerator.functions,
                    function_lanes=accelerator.evaluators, arguments=ARGUMENTS,
-                   multiplier=accelerator.core.multiplier, dropping=accelerator.stochastic)
+                   multiplier=accelerator.core.multiplier, dropping=accelerator.stochastic,
+                   short_rows=accelerator.short_rows)
 
     @property
     def longest(self) -> int:

@@ -10,8 +10,10 @@ from .vector import (
     KEY_BITS,
     KIND,
     LANES_RANGE,
+    LENGTH_BITS,
     PLACE_BITS,
     POSTS,
+    ROWS_BITS,
     STEP_BITS,
     WORD,
     Kind,
@@ -20,6 +22,7 @@ from .vector import (
     Source,
     Target,
     field_values,
+    length_of,
 )
 
 #: What the constants of an operand are called, by index.
@@ -71,7 +74,9 @@ def _two(word):
 
 
 def _length(word):
-    elements = word & (1 << KIND) - 1
+    elements, rows = length_of(word)
+    if rows:
+        return f"LENGTH {elements} x {rows}" if 0 < elements <= LANES_RANGE[1] and 1 < rows <= BEATS_RANGE[1] else None
     return f"LENGTH {elements}" if 0 < elements <= LANES_RANGE[1] * BEATS_RANGE[1] else None
 
 
@@ -112,7 +117,8 @@ def parse(text: str) -> int:
         if head == "RESERVED":
             return _number(WORD, *words)
         if head == "LENGTH":
-            return Kind.LENGTH << KIND | _number(KIND, *words)
+            elements, _, *rows = words if len(words) == 3 and words[1] == "x" else (*words, "", "0")
+            return Kind.LENGTH << KIND | _number(ROWS_BITS, *rows) << LENGTH_BITS | _number(LENGTH_BITS, elements)
         if head in ("SET", "ARGUMENT"):
             (name, value), = (word.split("=") for word in words)
             bits = 32 if head == "SET" else 4

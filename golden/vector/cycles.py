@@ -24,7 +24,7 @@ def schedule(program: Iterable[VectorInstruction], unit: VectorUnit, length: int
     list of int
         From 0 on; behind the last instruction the first cycle in which nothing is in flight.
     """
-    length = unit.longest if length is None else length
+    length, rows = unit.longest if length is None else length, 0
     levels = unit.reduce_cycles - 1
     accepted: list[int] = []
     free = idle = reduced = totals = 0    # from when on: a word, nothing in flight, no pass reduces, new totals
@@ -36,13 +36,13 @@ def schedule(program: Iterable[VectorInstruction], unit: VectorUnit, length: int
             accepted.append(max(free, idle))
             free = accepted[-1] + 1
             if each.kind == Kind.LENGTH:
-                length = each.immediate
+                length, rows = each.immediate, each.above
             continue
         function, once = each.post in FUNCTIONS, each.kind == Kind.SCALAR
         delay = unit.function_delay if function else 0
         every = unit.function_turns if function else 1
         result = unit.plain_cycles - 1 + delay
-        beats = 1 if once else -(-length // unit.lanes)
+        beats = rows or (1 if once else -(-length // unit.lanes))
         operands = (each.a, each.b, each.c)
         puts = [each.reduce_index] if each.reduce else [each.target_index] if each.target == Target.SCALAR else []
         waits = [registers[operand.index] for operand in operands if operand.source == Source.REGISTER]

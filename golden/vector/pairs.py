@@ -44,6 +44,16 @@ def paired(program: Program, unit: VectorUnit, length: int, spare: int = SCALARS
     return best if _cycles(best, unit, length) < 2 * _cycles(program, unit, length) else None
 
 
+def by_itself(program: Program) -> bool:
+    """Whether a program takes nothing from other rows, nor a row that is in a register before: it may run for several
+    rows in each pass.
+    """
+    found = _found(program)
+    written = {other for each in program for other in _written(each)}
+    return not found & written and all(each.kind in (Kind.VECTOR, Kind.SCALAR) and not each.drop for each in program) \
+        and not any(operand.source == Source.REGISTER for operand in found)
+
+
 def _one_row(program):
     """Whether a program does nothing but passes and operations on scalars, and takes and gives a row at most."""
     return (all(each.kind in (Kind.VECTOR, Kind.SCALAR) for each in program)
@@ -59,12 +69,18 @@ def _written(each):
     return found
 
 
-def _moved(program, registers, spare):
-    """The program with others in place of the registers and scalars that it writes; None if there are not enough."""
+def _found(program):
+    """What a program reads as it finds it."""
     read, own = set(), set()
     for each in program:
         read |= {each.a, each.b, each.c} - own
         own |= set(_written(each))
+    return read
+
+
+def _moved(program, registers, spare):
+    """The program with others in place of the registers and scalars that it writes; None if there are not enough."""
+    read, own = _found(program), {other for each in program for other in _written(each)}
     if read & own:                          # what a row finds there is what the row before has left
         return None
     other = {}

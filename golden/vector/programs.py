@@ -45,9 +45,9 @@ def argument(index: int, number: int) -> VectorInstruction:
     return VectorInstruction(kind=Kind.ARGUMENT, target_index=index, immediate=number)
 
 
-def length(elements: int) -> VectorInstruction:
-    """Set the number of elements of a row."""
-    return VectorInstruction(kind=Kind.LENGTH, immediate=elements)
+def length(elements: int, rows: int = 0) -> VectorInstruction:
+    """Set the number of elements of a row; with ``rows``, of each of so many rows of one beat that a pass takes."""
+    return VectorInstruction(kind=Kind.LENGTH, immediate=elements, above=rows)
 
 
 def dropping(key: int, below: int) -> VectorInstruction:
@@ -499,9 +499,8 @@ def sgd(rate: float, momentum: float = 0.0, dampening: float = 0.0, weight_decay
     damped = bool(momentum and dampening and not first)
     numbers = {0: momentum, 1: rate, 2: weight_decay, 3: damped and 1 - dampening}
     program = [load(index, number) for index, number in numbers.items() if number or index == 1]
-    program += [vector(to=0), vector(negate_a=maximize, to=1)]
-    if weight_decay:
-        program.append(vector(register(0), scalar(2), register(1), to=1))
+    program += [vector(to=0), vector(register(0), scalar(2), STREAM, negate_c=maximize, to=1) if weight_decay
+                else vector(negate_a=maximize, to=1)]
     kept = 2 if nesterov and not first else 1
     if damped:
         program += [vector(STREAM, scalar(0), to=2), vector(register(1), scalar(3), register(2), to=kept)]

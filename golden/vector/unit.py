@@ -34,6 +34,7 @@ from ..spec.vector import (
     VectorInstruction,
     VectorUnit,
     field_values,
+    length_of,
 )
 
 _add, _mul, _max = (partial(operation, subnormals="flush") for operation in (fp32.add, fp32.mul, fp32.max))
@@ -64,8 +65,9 @@ def check(word: int, unit: VectorUnit) -> None:
     if f["kind"] == Kind.SET:
         need(word >> 36 & 0xFFFFFF == 0, "unused bits")
     elif f["kind"] == Kind.LENGTH:
-        need(word & (1 << 60) - 1 <= unit.longest, "length")
-        need(word & (1 << 60) - 1, "length")
+        elements, rows = length_of(word)
+        need(1 <= elements <= (unit.lanes if rows else unit.longest), "length")
+        need(rows == 0 or 2 <= rows <= unit.short_rows, "rows")
     elif f["kind"] == Kind.ARGUMENT:
         need(word & (1 << KIND) - 1 & ~(15 << 32 | 15) == 0, "unused bits")
         need(1 <= word & 15 <= unit.arguments, "argument")
@@ -102,6 +104,10 @@ class Machine:
     scalars : uint32 array, (16, shape)
     length : int
         Elements of a row; ``unit.longest`` at reset.
+    rows : int
+        Rows of one beat that a pass takes; 0 if it takes one of any length.
+    several : uint32 array, (16, shape, short rows)
+        Scalars that passes over several rows have put, a number for each row; ``many`` has which scalars these are.
     arguments : sequence of int
         Bit patterns of the values from outside; the first has number 1.
     seed : int
@@ -119,10 +125,17 @@ class Machine:
         self.shape = tuple(shape)
         self.registers = np.full((self.unit.registers, *self.shape, self.unit.longest), UNDEFINED, dtype=np.uint32)
         self.scalars = np.full((SCALARS, *self.shape), UNDEFINED, dtype=np.uint32)
-        self.length = self.unit.longest
+        self.length, self.rows = self.unit.longest, 0
+        self.several = np.full((SCALARS, *self.shape, self.unit.short_rows), UNDEFINED, dtype=np.uint32)
+        self.many: set[int] = set()
         self.arguments: Sequence[int] = (UNDEFINED,) * self.unit.arguments
         self.seed = self.key = self.below = self.step = 0
         self.place = np.zeros(self.shape, np.int64)
+
+    @property
+    def span(self) -> int:
+        """Numbers of a pass: of a row, or all lanes of the beats of several."""
+        return self.rows * self.unit.lanes or self.length
 
     def run(self, program: Iterable[VectorInstruction | int], inputs: Iterable[np.ndarray] = ()) -> list[np.ndarray]:
         """Execute a program.
@@ -133,12 +146,13 @@ class Machine:
             Instructions or their words.
         inputs : sequence of arrays
             Rows for the passes that read the stream, in their order, each ``shape + (length,)`` or what
-            broadcasts to it, as ``uint32`` bit patterns.
+            broadcasts to it, as ``uint32`` bit patterns; of several rows of one beat all lanes of each.
 
         Returns
         -------
         list of uint32 arrays
-            Rows that went to the output stream.
+            Rows that went to the output stream; of several rows of one beat all lanes, those beyond the length with
+            numbers that mean nothing.
 
         Raises
         ------
@@ -160,14 +174,13 @@ class Machine:
         return outputs
 
     def _step(self, word, f, rows):
-        if f["kind"] == Kind.SET:
-            self.scalars[word >> 32 & 15] = word & 0xFFFFFFFF
-            return None
-        if f["kind"] == Kind.ARGUMENT:
-            self.scalars[word >> 32 & 15] = self.arguments[(word & 15) - 1]
+        if f["kind"] in (Kind.SET, Kind.ARGUMENT):
+            set_ = f["kind"] == Kind.SET
+            self.scalars[word >> 32 & 15] = word & 0xFFFFFFFF if set_ else self.arguments[(word & 15) - 1]
+            self.many.discard(word >> 32 & 15)
             return None
         if f["kind"] == Kind.LENGTH:
-            self.length = word & (1 << 60) - 1
+            self.length, self.rows = length_of(word)
             return None
         if f["kind"] == Kind.KEY:
             self.key, self.below = word & (1 << KEY_BITS) - 1, word >> KEY_BITS & (1 << BELOW_BITS) - 1
@@ -176,7 +189,8 @@ class Machine:
             self.place = np.full(self.shape, word & (1 << PLACE_BITS) - 1, np.int64)
             self.step = word >> PLACE_BITS & (1 << STEP_BITS) - 1
             return None
-        whole = (*self.shape, 1 if f["kind"] == Kind.SCALAR else self.length)
+        once = f["kind"] == Kind.SCALAR
+        whole = (*self.shape, self.rows or 1 if once else self.span)
         row = None
         if Source.STREAM in (f["a_source"], f["b_source"], f["c_source"]):
             try:
@@ -193,22 +207,32 @@ class Machine:
             b = np.where(self._dropped(), np.uint32(0), b)
         result = self._compute(f, a, b, c)
         if f["reduce"]:
-            self.scalars[f["reduce_index"]] = self._reduce(Reduce(f["reduce"]), result)
+            each = result.reshape(*self.shape, self.rows, -1)[..., :self.length] if self.rows else result[..., None, :]
+            self._put(f["reduce_index"], self._reduce(Reduce(f["reduce"]), each))
         match f["target"]:
             case Target.REGISTER:
-                self.registers[f["target_index"], ..., :self.length] = result
+                self.registers[f["target_index"], ..., :self.span] = result
             case Target.SCALAR:
-                self.scalars[f["target_index"]] = result[..., 0]
+                self._put(f["target_index"], result)
             case Target.STREAM:
                 return result
         return None
 
+    def _put(self, index, values):
+        """Put a scalar, or one for each of several rows."""
+        if self.rows:
+            self.several[index, ..., :self.rows] = values
+            self.many.add(index)
+        else:
+            self.scalars[index] = values[..., 0]
+            self.many.discard(index)
+
     def _dropped(self):
         """Which elements of the row of this pass are dropped; the next one's are further on."""
-        beats = self.place[..., None] + np.arange(-(-self.length // self.unit.lanes))
+        beats = self.place[..., None] + np.arange(-(-self.span // self.unit.lanes))
         found = dropped(self.key ^ self.seed, beats, self.below, self.unit.lanes)
         self.place = self.place + self.step
-        return found.reshape(*self.shape, -1)[..., :self.length]
+        return found.reshape(*self.shape, -1)[..., :self.span]
 
     def _operand(self, source, index, row, whole):
         match source:
@@ -217,6 +241,8 @@ class Machine:
             case Source.REGISTER:
                 return self.registers[index, ..., :whole[-1]]
             case Source.SCALAR:
+                if self.rows and index in self.many:
+                    return np.repeat(self.several[index, ..., :self.rows], whole[-1] // self.rows, axis=-1)
                 return np.broadcast_to(self.scalars[index][..., None], whole)
             case Source.STREAM:
                 return row

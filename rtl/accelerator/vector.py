@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
-from hbfp.golden.spec.vector import KIND, Kind, Source, Target, VectorUnit
+from hbfp.golden.spec.vector import KIND, LENGTH_BITS, Kind, Source, Target, VectorUnit
 from hbfp.isa.instructions import ARGUMENTS, VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
 from hbfp.system import FUNCTIONS
 
@@ -66,6 +66,7 @@ class VectorOnV(Component):
         functions: tuple[str, ...] = parameter("fn", FUNCTIONS)
         multiplier: str = parameter("", "plain", rare=True)
         stochastic: bool = parameter("sr", False, rare=True)
+        short_rows: int = parameter("ss", 0, rare=True)
 
         @property
         def unit(self):
@@ -73,7 +74,8 @@ class VectorOnV(Component):
             lanes = self.lanes // self.turns
             return VectorUnit(lanes=lanes, beats=self.row_words * self.turns, registers=self.vector_rows,
                               functions=self.functions, function_lanes=lanes // self.function_turns,
-                              arguments=ARGUMENTS, multiplier=self.multiplier, dropping=self.stochastic)
+                              arguments=ARGUMENTS, multiplier=self.multiplier, dropping=self.stochastic,
+                              short_rows=self.short_rows)
 
     @staticmethod
     def ports(params):
@@ -122,7 +124,13 @@ class VectorOnV(Component):
                             start, taken & tags.inner, taken & tags.outer)
                  for name in (*VECTOR_INPUTS, *VECTOR_OUTPUTS)}
         low, high = ((lanes - 1).bit_length() for lanes in (unit.params.lanes, self.params.lanes))
-        last = {"word": (length - 1)[high:len(length)], "turn": (length - 1)[low:high], "lane": (length - 1)[:low]}
+        last = {"word": (length - 1)[high:len(length)], "turn": (length - 1)[low:high], "lane": (length - 1)[:low],
+                "each": 0}
+        if self.params.short_rows:    # rows of one word, of which each ends
+            rows = Signal(range(self.params.short_rows + 1))
+            with m.If(taken & (word.kind == Kind.LENGTH)):
+                m.d.sync += rows.eq(self.p.data[LENGTH_BITS:])
+            last |= {"each": rows.any(), "word": Mux(rows.any(), rows - 1, last["word"])}
         self._input(m, unit, held, slots, reads, start | taken & tags.ends, last)
         full = self._output(m, unit, held, slots, writes, start | taken & tags.ends, last)
         m.d.comb += blocked.eq(gives & full)
@@ -247,7 +255,8 @@ class VectorOnV(Component):
         turn = Signal(range(turns), name="write_turn")
         final = row.last & (turn == last["turn"]) if turns > 1 else row.last
         m.d.comb += [self.write.addr.eq(row.address), self.write.mask.eq(-1), unit.o.ready.eq(self.write.grant)]
-        beat = [Mux(~final | (lane <= last["lane"]) if lane else 1, value, 0)
+        ends = final | last["each"] if self.params.short_rows else final
+        beat = [Mux(~ends | (lane <= last["lane"]) if lane else 1, value, 0)
                 for lane, value in enumerate(unit.o.payload)]
         if turns == 1:
             m.d.comb += [self.write.en.eq(unit.o.valid), *(

@@ -13,6 +13,7 @@ from hbfp.golden.spec.vector import (
     FIELDS,
     KEY_BITS,
     KIND,
+    LENGTH_BITS,
     SCALARS,
     WORD,
     Kind,
@@ -30,6 +31,7 @@ from ..lib.pick import pick
 from .dropping import Dropping
 from .lane import VectorLane, evaluator
 from .line import Line
+from .several import Several
 from .totals import Totals
 from .waits import Waits, has_function
 
@@ -53,7 +55,7 @@ class Vector(Component):
 
     Parameters
     ----------
-    lanes, beats, registers, functions, pipeline, function_lanes, arguments, multiplier, dropping
+    lanes, beats, registers, functions, pipeline, function_lanes, arguments, multiplier, dropping, short_rows
         As of :class:`golden.spec.vector.VectorUnit`. Where lanes share evaluators, a pass with a function issues a beat
         in as many cycles as an evaluator has lanes, which hold their values for so long; a pass without one has its
         results behind the lanes, without the cycles of the functions.
@@ -133,10 +135,11 @@ class Vector(Component):
         beat = Signal(index(unit.beats))
         last_beat = Signal(index(unit.beats))
         low = (unit.lanes - 1).bit_length()
+        several = Several(m, unit, word, en)
         goes = self._pace(m, current, running, issue, en)
         m.d.comb += [reads.eq(Cat(getattr(current, f"{name}_source") == Source.STREAM for name in "abc").any()),
                      self.i.ready.eq(goes & en & reads), issue.eq(goes & (self.i.valid | ~reads)),
-                     last_beat.eq(Mux(current.kind == Kind.SCALAR, 0, (length - 1)[low:])),
+                     last_beat.eq(several.last_beat(Mux(current.kind == Kind.SCALAR, 0, (length - 1)[low:]))),
                      last.eq(beat == last_beat)]
         with m.If(issue & en):
             m.d.sync += beat.eq(beat + 1)
@@ -145,12 +148,14 @@ class Vector(Component):
 
         line = Line(m, unit, current, issue, ~beat.any(), last, en, 1 + self.lane.latency)
         result = Signal.like(self.o.payload, reset_less=True)
-        total = Totals(m, unit, line, result, length, en)
+        total = Totals(m, unit, line, result, length, en, several)
         passes = (word.kind == Kind.VECTOR) | (word.kind == Kind.SCALAR)
         taken = Signal()
         begins = Signal()
-        written = [(line.comes.valid & (line.comes.beat.target == Target.SCALAR), line.comes.beat.target_index),
-                   total.comes]
+        comes = line.comes.valid & (line.comes.beat.target == Target.SCALAR)
+        if unit.short_rows:
+            comes = comes & line.comes.beat.last
+        written = [(comes, line.comes.beat.target_index), total.comes]
         waits = Waits(m, unit, 2 + self.lane.latency, unit.function_delay, word, current, running, issue, last, en,
                       begins, written)
         m.d.comb += [self.busy.eq(running | line.busy | total.busy), self.i_program.ready.eq(
@@ -167,15 +172,19 @@ class Vector(Component):
             with m.Elif(word.kind == Kind.SET):
                 m.d.comb += [put.eq(1), put_index.eq(self.i_program.payload[32:36]),
                              put_value.eq(self.i_program.payload[:32])]
+                several.set(put_index)
             if unit.arguments:
                 with m.Elif(word.kind == Kind.ARGUMENT):
                     m.d.comb += [put.eq(1), put_index.eq(self.i_program.payload[32:36]),
                                  put_value.eq(Array([0, *self.arguments])[self.i_program.payload[:4]])]
+                    several.set(put_index)
             with m.Elif(word.kind == Kind.LENGTH):
                 m.d.sync += length.eq(self.i_program.payload[:len(length)])
+                several.told(self.i_program.payload)
             with m.Elif(passes) if unit.dropping else m.Else():
                 m.d.comb += begins.eq(1)
                 m.d.sync += [current.eq(word), running.eq(1), beat.eq(0)]
+                several.begins()
 
         # Operands are there a cycle after the issue, when the next pass may be the current one.
         row = Signal.like(self.i.payload, reset_less=True)
@@ -183,7 +192,7 @@ class Vector(Component):
         with m.If(en):
             m.d.sync += [row.eq(self.i.payload), *(operation[name].eq(current[name]) for name in OPERATION.members)]
         stored = line.stored
-        operands = self._operands(m, current, operation, scalars, row, beat, en, result, line)
+        operands = self._operands(m, current, operation, scalars, row, beat, en, result, line, several)
         if unit.dropping:
             drops = Signal(reset_less=True)
             with m.If(en):
@@ -199,10 +208,12 @@ class Vector(Component):
         # Result register: to the stream, a vector register, a scalar, the reduction.
         m.d.comb += [self.o.valid.eq(stored.valid & (stored.beat.target == Target.STREAM)),
                      self.o.payload.eq(result), en.eq(~self.o.valid | self.o.ready)]
-        with m.If(stored.valid & (stored.beat.target == Target.SCALAR)):
-            m.d.comb += [put.eq(1), put_index.eq(stored.beat.target_index), put_value.eq(result[0])]
-        with m.If(total.there & en):
-            m.d.comb += [put.eq(1), put_index.eq(total.index), put_value.eq(total.value)]
+        for there, number, place, value in (
+                (stored.valid & (stored.beat.target == Target.SCALAR), stored.beat.target_index, line.place, result[0]),
+                (total.there & en, total.index, total.place, total.value)):
+            with m.If(there):
+                m.d.comb += [put.eq(several.alone), put_index.eq(number), put_value.eq(value)]
+                several.put(number, place, value)
         return m
 
     def _legal(self, m, word):
@@ -232,7 +243,12 @@ class Vector(Component):
                 with m.Case(Kind.PLACE):
                     m.d.comb += legal.eq(1)
             with m.Case(Kind.LENGTH):
-                m.d.comb += legal.eq(bits[:KIND].any() & ~bits[32:KIND].any() & (bits[:32] <= unit.longest))
+                elements, rows = bits[:LENGTH_BITS], bits[LENGTH_BITS:KIND]
+                m.d.comb += legal.eq(bits[:KIND].any() & ~rows.any() & (elements <= unit.longest))
+                if unit.short_rows:
+                    with m.If(rows.any()):
+                        m.d.comb += legal.eq(elements.any() & (elements <= unit.lanes) & (rows != 1)
+                                             & (rows <= unit.short_rows))
             if unit.arguments:
                 with m.Case(Kind.ARGUMENT):
                     m.d.comb += legal.eq(bits[:4].any() & (bits[:4] <= unit.arguments)
@@ -241,7 +257,7 @@ class Vector(Component):
                 m.d.comb += legal.eq(0)
         return legal
 
-    def _operands(self, m, current, operation, scalars, row, beat, en, result, line):
+    def _operands(self, m, current, operation, scalars, row, beat, en, result, line, several):
         """The three operands of a beat, a cycle after its issue: packed lanes each."""
         unit, operands, stored = self.params, [], line.stored
         write = stored.valid & (stored.beat.target == Target.REGISTER)
@@ -259,7 +275,8 @@ class Vector(Component):
                 ram.w_en.eq(write), ram.w_data.eq(result), ram.r_en.eq(en),
                 ram.w_addr.eq(stored.beat.target_index * unit.beats + line.place),
                 ram.r_addr.eq(current[name] * unit.beats + beat),
-                broadcast.eq(Mux(source == Source.SCALAR, scalars[number], constant)),
+                broadcast.eq(Mux(source == Source.SCALAR, several.scalar(name, current, beat, scalars[number]),
+                                 constant)),
                 operand.eq(Mux(source == Source.REGISTER, ram.r_data, Mux(
                     source == Source.STREAM, row.as_value(), broadcast.replicate(unit.lanes)))),
             ]

@@ -114,8 +114,10 @@ class StepNetwork(Network):
             if name not in self.updated:
                 first = len(self.build.schedule.instructions)
                 self.update(name)
-                self.layers.append(Layer(f"update {name}", first, len(self.build.schedule.instructions)))
-                yield self.layers[-1]
+                layer = Layer(f"update {name}", first, len(self.build.schedule.instructions))
+                if layer.stop > first:
+                    self.layers.append(layer)
+                yield layer
         for name, new in self.buffers.items():
             self.build.schedule.kind = "update"
             first, value = len(self.build.schedule.instructions), self.value(self.nodes[name]).further(self.further)
@@ -137,7 +139,8 @@ class StepNetwork(Network):
             values[kept] = self.states[name, kept]
             self._known(f"{name} {kept}", values[kept], numbers[kept], "input")
         try:
-            updates.lowered(self.build, each, values, self.arguments, self.further, self.table)
+            updates.lowered(self.build, each, values, self.arguments, self.further, self.table,
+                            f"update {name.removeprefix(self.prefix)}")
         except LoweringError as error:
             raise LoweringError(f"The update of {name} cannot be lowered: {error}") from None
         self.build.end_layer()

@@ -19,6 +19,7 @@ from .. import vectors
 from ..builder import Builder
 from ..errors import LoweringError
 from ..memory import Value
+from .alike import Alike
 
 #: Arguments of a program: how far a step's batch, weights and state lie behind the first place for them, and how far
 #: before the second what they become; those behind these are numbers of the optimiser.
@@ -114,9 +115,9 @@ def told(each: Update, arguments: Sequence[int]) -> Update:
 
 
 def lowered(build: Builder, each: Update, values: Mapping[str, Value], arguments: Sequence[int], further: int,
-            table: Value | None = None) -> None:
+            table: Value | None = None, name: str = "") -> None:
     """Emit an update of tensors that lie at ``values``, whose results lie so many elements further on; ``arguments``
-    are those of a step.
+    are those of a step. In a job, those of one ``name`` may wait for each other.
 
     Where all do not fit a program, ``table`` has a row of DRAM for each but those that say where things lie; the vector
     unit takes them into its scalars before each update.
@@ -130,24 +131,27 @@ def lowered(build: Builder, each: Update, values: Mapping[str, Value], arguments
     flat = places[0].shape[order[-1]] % build.lanes == 0 or not any((result << 1).any() for result in zeros.values())
     parts = [(part.program, [names.index(name) for name in part.reads], [names.index(name) for name in part.writes])
              for part in each.parts]
-    if table is not None:
-        told_programs = _from_table(build, [program for program, *_ in parts], table)
-        parts = [(program, *rest) for program, (_, *rest) in zip(told_programs, parts, strict=True)]
     stored = {number: places[number].further(further) for number in map(names.index, zeros)}
+    if table is not None:
+        rows = [table.at({0: word.immediate - NEXT - 1}) for program, *_ in parts for word in program
+                if word.kind == Kind.ARGUMENT]
+        alike = Alike(name, parts, _with_scalars, rows, places, stored, order, flat)
+        if build.waiting is not None and alike.may(build):
+            build.waiting.append(alike)
+            return
+        if rows:
+            vectors.numbers(build, rows, range(vectors.SPARE, vectors.SPARE - len(rows), -1))
+        parts = _with_scalars(parts)
     vectors.in_rows(build, parts, places, order, range(len(names)), stored, flat)
 
 
-def _from_table(build, programs, table):
-    """Load the numbers that programs are told into scalars that none of them sets; the programs with these."""
-    words = [word for program in programs for word in program if word.kind == Kind.ARGUMENT]
-    indices = range(vectors.SPARE, vectors.SPARE - len(words), -1)
-    if words:
-        vectors.numbers(build, [table.at({0: word.immediate - NEXT - 1}) for word in words], indices)
-    left = iter(indices)
-    return [_with_scalars(program, left) for program in programs]
+def _with_scalars(parts):
+    """Programs that find what they are told in scalars that none of them sets, from the last one down."""
+    left = iter(range(vectors.SPARE, -1, -1))
+    return [(_found(program, left), *rest) for program, *rest in parts]
 
 
-def _with_scalars(program, left):
+def _found(program, left):
     """A program that finds what it is told in other scalars, the next of ``left``."""
     moved = {scalar(word.target_index): scalar(next(left)) for word in program if word.kind == Kind.ARGUMENT}
     return [replace(word, **{name: moved.get(getattr(word, name), getattr(word, name)) for name in "abc"})

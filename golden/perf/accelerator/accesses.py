@@ -111,7 +111,7 @@ def _vector_steps(program):
     """Number of a VECTOR -> what it does; a row's length stays from one to the next."""
     every, firsts = words(program)
     system = program.accelerator
-    lanes, length = system.unit_lanes, system.row_words * system.lanes
+    lanes, length, rows = system.unit_lanes, system.row_words * system.lanes, 0
     found = {}
     for number, each in enumerate(program.instructions):
         if each.opcode != Opcode.VECTOR:
@@ -121,9 +121,12 @@ def _vector_steps(program):
         for first, stop, times in ((firsts[number], body, 1),
                                    (body, body + each["body"], each["count0"] * each["count1"])):
             for word in every[first:stop]:
-                length = int(word["length"]) or length
+                if word["length"]:
+                    rows = int(word["rows"])
+                    length = rows * lanes or int(word["length"])
                 streams = int(word["reads"]) + int(word["writes"])
-                total.update({"P": 8 * times, "vector": (0, times * -(-length // lanes) * lanes, times)[word["passes"]],
+                total.update({"P": 8 * times, "vector": (0, times * -(-length // lanes) * lanes,
+                                                         times * max(rows, 1))[word["passes"]],
                               "V": times * -(-length // system.lanes) * system.beat * streams})
         found[number] = total
     return found

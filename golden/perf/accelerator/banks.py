@@ -121,7 +121,7 @@ def _passes(each, words, counts, length, lanes):
     """Addresses that a part of a program reads and writes, iteration by iteration, and the length that it leaves."""
     rows: tuple[list, list] = [], []
     for word in words:
-        length = int(word["length"]) or length
+        length = int(word["rows"]) * lanes or int(word["length"]) or length
         if word["passes"] == 1:
             for stream, name in zip(rows, ("reads", "writes"), strict=True):
                 if word[name]:

@@ -25,9 +25,9 @@ STATE = record(
     # Where the instruction's body begins, words of that; iterations after this one; the next word to be asked for, the
     # one that is there.
     "body_at body more next here "
-    # Beats and words of a row, and the next word of that which is read; beats of the word that are over, and of the one
-    # that is gathered to be written; rows that wait behind the one that is written.
-    "length width fed place gathered queued "
+    # Beats and words of a pass, and beats of a step on scalars; the next word of what is read; beats of the word that
+    # are over, and of the one that is gathered to be written; rows that wait behind the one that is written.
+    "length width once fed place gathered queued "
     # The unit: the cycle; the next beat of a pass, its beats, cycles from one to its result and to the next one; the
     # cycle of the last event, and those from which on a beat without and with a function may go, and a pass that
     # reduces may follow.
@@ -52,7 +52,7 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     unit = VectorUnit.of(accelerator)
     return made(STATE, lanes=unit.lanes, turns=accelerator.turns, plain=unit.plain_cycles - 1,
                 delay=unit.function_delay, function_turns=unit.function_turns, levels=unit.reduce_cycles - 1,
-                until=-1, length=unit.beats, width=accelerator.row_words)
+                until=-1, length=unit.beats, width=accelerator.row_words, once=1)
 
 
 @njit
@@ -205,13 +205,14 @@ def _begin(s):
     w = s.word
     if w.passes > 0:
         s.running, s.at = True, 0
-        s.beats = s.length if w.passes == 1 else 1
+        s.beats = s.length if w.passes == 1 else s.once
         s.by_stream, s.gives, s.tree, s.functions = w.reads, w.writes, w.reduces, w.functions
         s.fills, s.puts = w.fills, w.puts
         s.result = s.plain + (s.delay if w.functions else 0)
         s.every = s.function_turns if w.functions else 1
     elif w.length > 0:
-        s.length = (w.length - 1) // s.lanes + 1
+        s.length = w.rows if w.rows > 0 else (w.length - 1) // s.lanes + 1
+        s.once = max(w.rows, 1)
         s.width = (s.length - 1) // s.turns + 1
 
 

@@ -330,3 +330,44 @@ def test_wrong_rows(rows, message):
 def test_wrong_unit(options, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         VectorUnit(**options)
+
+
+SHORT = VectorUnit(lanes=4, beats=6, short_rows=6)
+
+
+@pytest.mark.parametrize("make, count", [(programs.log_softmax, 1), (programs.log_softmax_gradient, 2),
+                                         (lambda: programs.layer_norm_plain(3), 1)],
+                         ids=["log softmax", "its gradient", "layer norm"])
+@pytest.mark.parametrize("rows, length", [(2, 3), (6, 4), (5, 1)])
+def test_several_rows_of_a_pass_have_the_bits_of_each_alone(make, count, rows, length):
+    """Each has scalars of its own where passes put them; one that is set is there for all."""
+    sets = [each for each in make() if each.immediate]
+    body = make()[len(sets):]
+    x = bits(np.random.default_rng(rows).normal(size=(count, rows, 4)).astype(np.float32))
+    many, = Machine(SHORT).run([*sets, programs.length(length, rows), *body], x.reshape(count, -1))
+    for row, got in enumerate(many.reshape(rows, 4)):
+        alone, = Machine(SHORT).run([*sets, programs.length(length), *body], x[:, row, :length])
+        np.testing.assert_array_equal(got[:length], alone)
+
+
+def test_a_scalar_has_one_number_again_once_it_is_set():
+    """Numbers of rows stay where another scalar is put, and go where this one is; other lengths do not touch them."""
+    x = bits(np.arange(8, dtype=np.float32))
+    give = programs.vector(scalar(0), to="out")
+    machine = Machine(SHORT)
+    first, = machine.run([programs.length(2, 2), programs.vector(sum=0), programs.vector(sum=1), give], [x, x])
+    np.testing.assert_array_equal(first.reshape(2, 4)[:, 0], bits([1, 9]))
+    again, = machine.run([programs.length(3), programs.vector(max=1), programs.length(1, 2), give], [x[:3]])
+    np.testing.assert_array_equal(again, first)
+    for put in ([programs.load(0, 3.0)], [programs.length(4), programs.vector(max=0)]):
+        one, = Machine(SHORT).run([programs.length(2, 2), programs.vector(sum=0), *put, programs.length(2, 2), give],
+                                  [x, x[:4]][:len(put)])
+        np.testing.assert_array_equal(one, bits([3.0] * 8))
+
+
+@pytest.mark.parametrize("length, rows, what", [(5, 2, "length"), (4, 1, "rows"), (4, 7, "rows"), (0, 2, "length")])
+def test_lengths_of_several_rows_that_are_reserved(length, rows, what):
+    with pytest.raises(ReservedInstruction, match=f"is reserved: {what}$"):
+        Machine(SHORT).run([programs.length(length, rows)])
+    with pytest.raises(ReservedInstruction, match="is reserved: rows$"):
+        Machine(VectorUnit(lanes=4, beats=6)).run([programs.length(4, 2)])

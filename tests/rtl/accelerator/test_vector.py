@@ -23,6 +23,7 @@ from golden.spec.vector import (
     register,
     scalar,
 )
+from golden.vector import programs
 from golden.vector.unit import Machine
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
@@ -78,7 +79,7 @@ def execute(i, program, machine, memory):
         reads = given = 0
         for instruction in words:
             f = field_values(instruction)
-            length = -(-machine.length // LANES)
+            length = machine.rows or -(-machine.length // LANES)
             inputs = []
             if f["kind"] == Kind.VECTOR and Source.STREAM in (f["a_source"], f["b_source"], f["c_source"]):
                 slot = "i0" if i["taps"] else f"i{min(reads, 2)}"
@@ -88,7 +89,7 @@ def execute(i, program, machine, memory):
                     base += reads % inner * i["i1_step"] + reads // inner * i["i1_stride0"]
                 row = [memory[a] >> 32 * lane & 2 ** 32 - 1
                        for a in walk(base, i[f"{slot}_inner"], i[f"{slot}_step"], length) for lane in range(LANES)]
-                inputs.append(np.array(row[:machine.length], np.uint32))
+                inputs.append(np.array(row[:machine.span], np.uint32))
                 reads += 1
             for result in machine.run([instruction], inputs):
                 slot = f"o{min(given, 1)}"
@@ -96,6 +97,8 @@ def execute(i, program, machine, memory):
                 base = i[f"{slot}_base"] + i0 * i[f"{slot}_stride0"] + i1 * i[f"{slot}_stride1"]
                 whole = np.zeros(length * LANES, np.uint32)
                 whole[:len(result)] = result
+                if machine.rows:
+                    whole.reshape(-1, LANES)[:, machine.length:] = 0
                 for n, address in enumerate(walk(base, i[f"{slot}_inner"], i[f"{slot}_step"], length)):
                     writes.append((address, pack(SHAPE, value=whole[n * LANES:(n + 1) * LANES])))
     return writes
@@ -151,9 +154,9 @@ def some(rng):
     return i, program
 
 
-def play(instructions, pause=0.0, seed=0, lanes=LANES):
+def play(instructions, pause=0.0, seed=0, lanes=LANES, **options):
     """Run instructions; asserts every write; cycles of ``done`` and of the writes."""
-    system = replace(SYSTEM, vector_lanes=lanes)
+    system = replace(SYSTEM, vector_lanes=lanes, **options)
     dut = Plain.of(system)
     bench, memory, machine = Served(dut, 60000), Rows(), Machine(plain(VectorUnit.of(system)))
     programs, want, words, at = {}, [], [], 0
@@ -201,6 +204,20 @@ def test_passes_take_a_beat_a_cycle(lanes):
     each = WORDS * LANES // lanes
     assert [b - a for a, b in zip(writes, writes[WORDS:], strict=False)] == [each] * (4 * WORDS)
     assert done[0] == 2 + 5 * each + 5    # the word of the program, and ``done`` when the unit is idle
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.4])
+def test_several_rows_are_a_word_each(pause):
+    """Each is filled up with zeros behind its length, and has its own sums; then one row has all its words again."""
+    body = [programs.vector(to=0, max=0), programs.vector(register(0), c=scalar(0), negate_c=True, to="out", sum=1),
+            programs.single(scalar(1), c=scalar(0), to=2), programs.vector(register(0), scalar(2), to="out")]
+    bases = {f"{slot}_base": 100 * n for n, slot in enumerate(("i0", "i1", "i2", "o0", "o1"))}
+    bases |= {"i0_step": 5, "i0_inner": 1, "i0_stride0": 40, "o0_inner": 4, "o0_stride0": 4, "o1_stride0": 4}
+    instructions = [(dict(SET_UP_ALL[0], before=1, body=4, count0=3, **bases),
+                     [each.encode() for each in (before, *body)])
+                    for before in (programs.length(5, 3), programs.length(8, 4), programs.length(19),
+                                   programs.length(1, 2))]
+    play([SET_UP_ALL, *instructions], pause, short_rows=4)
 
 
 def test_rows_in_flight():

@@ -458,3 +458,51 @@ def test_recoded_products_change_no_bit():
     for multiplier in ("plain", "recoded"):
         text = convert(VectorLane(multiplier=multiplier, functions=()), name="lane")
         assert (" * " in text) == (multiplier == "plain")
+
+
+#: Units that take several rows of one beat in a pass; a pass over as many as fit, and one of two.
+SEVERAL = [VectorUnit(lanes=4, beats=8, functions=("exp", "log", "rsqrt"), pipeline=2, short_rows=7),
+           VectorUnit(lanes=4, beats=8, functions=("exp", "log", "rsqrt"), pipeline=1, function_lanes=2, short_rows=8),
+           VectorUnit(lanes=2, beats=4, functions=("exp", "log", "rsqrt"), pipeline=1, short_rows=3)]
+
+
+@pytest.mark.parametrize("unit", SEVERAL, ids=["7 rows", "shared", "2 lanes"])
+@pytest.mark.parametrize("few", [True, False])
+def test_several_rows_equal_golden_and_the_model(unit, few):
+    """Sums and maxima of each row, steps on scalars of each, and those that are set; then one row of a pass again."""
+    count, length = (2, unit.lanes) if few else (unit.short_rows, unit.lanes - 1)
+    program, data = [programs.load(8, 1 / length), programs.load(9, 1e-5), programs.length(length, count)], []
+    for made, taken in ((programs.log_softmax(), 1), (programs.log_softmax_gradient(), 2),
+                        (programs.layer_norm_plain(length), 1)):
+        program += [each for each in made if not each.immediate]
+        data += rows(taken, count * unit.lanes, 0.1)
+    got, accepted, error = simulate(unit, program, data, count * unit.lanes, *((0, 0) if few else (0.3, 0.3)))
+    within = np.tile(np.arange(unit.lanes) < length, count)
+    compare([each[within] for each in got], [each[within] for each in Machine(unit).run(program, data)])
+    assert len(got) == 3 and not error
+    if few:
+        want = schedule(program, unit)[:-1]
+        assert [each - accepted[0] for each in accepted] == [each - want[0] for each in want]
+
+
+def test_a_scalar_of_rows_is_one_number_again():
+    """Set, or put by a pass over one row: kept by no row, also where it was put for several in between."""
+    unit, one, two = SEVERAL[0], programs.length(4), programs.length(4, 2)
+    give = [programs.vector(programs.scalar(0), c=programs.scalar(1), to="out")]
+    program = [programs.load(0, 1.0), programs.load(1, 2.0), two, *give, programs.vector(sum=0), *give,
+               programs.load(0, 5.0), *give, programs.vector(sum=0), one,
+               programs.vector(programs.scalar(1), sum=0), two,
+               *give,
+               programs.single(programs.scalar(0), c=programs.scalar(1), to=0), *give]
+    data = rows(2, 8)
+    got, _, error = simulate(unit, program, data, 8)
+    compare(got, Machine(unit).run(program, data))
+    assert len(got) == 5 and not error
+
+
+@pytest.mark.parametrize("word", [programs.length(5, 2), programs.length(4, 1), programs.length(4, 8),
+                                  programs.length(0, 2)])
+def test_reserved_lengths_of_several_rows(word):
+    assert simulate(SEVERAL[0], [word], [], 4)[2]
+    with pytest.raises(ReservedInstruction):
+        check(word.encode(), SEVERAL[0])

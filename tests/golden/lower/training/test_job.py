@@ -107,3 +107,30 @@ def test_a_refusal_names_the_model():
         job([mlp(0), mlp(1, act=nn.Hardsigmoid)], [sgd()] * 2, MACHINES["8"])
     with pytest.raises(ValueError, match="shorter"):
         job([mlp(0), mlp(1)], [sgd()], accelerator())
+
+
+@pytest.mark.parametrize("adam", [False, True])
+def test_several_rows_of_a_pass(adam):
+    """Rows of 10 classes, 12 images and 9 models, as many in a pass as fit: softmax of each model, sums of rows and
+    updates of small parameters of all, with rates of each.
+    """
+    machine = accelerator(16, (1, 16), short_rows=7, row_words=8, v_words=512, x_words=512)
+    models = [mlp(seed, 16) for seed in range(9)]
+    step = job(models, [adamw(0.01 + number / 9) if adam else sgd(lr=0.1 / (1 + number), weight_decay=0.01)
+                        for number in range(9)], machine)
+    program = step.lowered.program
+    layers = {layer.name: [each for each in program.instructions[layer.first:layer.stop]
+                           if each.opcode.name == "VECTOR"] for layer in program.layers}
+    softmax, = layers["forward 0/log_softmax"]
+    assert (softmax["count0"], softmax["i0_inner"]) == (2, 6)
+    assert [each["count0"] for each in layers["forward sum_1"]] == [12, 1, 12, 1]    # of seven models, and of two
+    assert len(layers["update 0.bias"]) == 2 * (3 if adam else 2) and "update 0/0.weight" in layers
+    followed(step, [[each] * 9 for each in BATCHES[:2]])
+
+
+def test_words_that_layers_keep_lie_apart():
+    """The bias of a model is loaded while that of the model before is still added to its results."""
+    program = job([mlp(0), mlp(1), mlp(2)], [sgd()] * 3, MACHINES["8"]).lowered.program
+    drains = [next(each for each in program.instructions[layer.first:layer.stop] if each.opcode.name == "DRAIN")
+              for layer in program.layers if layer.name in ("forward 0/0", "forward 1/0", "forward 2/0")]
+    assert len({each["bias_base"] for each in drains}) == 3
