@@ -9,7 +9,7 @@ from hbfp.golden.study.resnet import ResNet50, resnet20
 from hbfp.golden.study.tasks import load
 
 from .bert import CONFIGS, Bert
-from .names import IMAGES, PRODUCT, ZOO
+from .names import IMAGES, MOST, PRODUCT, SIZED, STEPS, WIDTH, ZOO
 from .source import Source, read
 
 #: Epochs, batch size, and learning rate of the models that are trained here.
@@ -81,13 +81,29 @@ def _resnet20():
     return _trained(resnet20(), _enlarged(x), classes), (_enlarged(test[:IMAGES]),)
 
 
-def _resnet50():
-    return ResNet50().eval(), (torch.randn(1, 3, 224, 224),)
+def _resnet50(batch=1):
+    return ResNet50().eval(), (torch.randn(batch, 3, 224, 224),)
 
 
-def _bert():
+def _bert(batch=1):
     config = CONFIGS["bert-base"]
-    return Bert(config).eval(), (torch.randn(1, 128, config.width),)
+    return Bert(config).eval(), (torch.randn(batch, 128, config.width),)
+
+
+class _LastState(nn.Module):
+    """An LSTM as wide as its inputs, and its last state."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.cells = nn.LSTM(width, width, batch_first=True)
+
+    def forward(self, steps: torch.Tensor) -> torch.Tensor:
+        """(N, L, width) -> (N, width)."""
+        return self.cells(steps)[0][:, -1]
+
+
+def _wide_lstm(batch=1):
+    return _LastState(WIDTH).eval(), (torch.randn(batch, STEPS, WIDTH),)
 
 
 def _product(m, k, n):
@@ -105,7 +121,7 @@ def _lstm():
 
 
 _MAKERS = {"mlp": _mlp, "cnn": _cnn, "resnet20": _resnet20, "transformer": _transformer, "lstm": _lstm,
-           "resnet50": _resnet50, "bert-base": _bert}
+           "resnet50": _resnet50, "bert-base": _bert, "lstm-2048": _wide_lstm}
 
 
 #: A product of any shape has a name, too.
@@ -120,12 +136,16 @@ def zoo(name: str) -> Source:
     ValueError
         If there is none of that name.
     """
-    product = _PRODUCT.fullmatch(name)
-    if name not in _MAKERS and not product:
-        raise ValueError(f"Model must be one of {', '.join(ZOO)}, {PRODUCT} or a Python file, not {name!r}")
+    product, (own, _, batch) = _PRODUCT.fullmatch(name), name.partition(":")
+    sized = batch.isdecimal() and 0 < int(batch) <= MOST and own in SIZED
+    if name not in _MAKERS and not product and not sized:
+        raise ValueError(f"Model must be one of {', '.join(ZOO)}, {' and '.join(SIZED)} perhaps with a batch of 1 to "
+                         f"{MOST} behind a colon, {PRODUCT} or a Python file, not {name!r}")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
-        return _product(*map(int, product.groups())) if product else _MAKERS[name]()
+        if product:
+            return _product(*map(int, product.groups()))
+        return _MAKERS[own](int(batch)) if sized else _MAKERS[name]()
 
 
 def source(text: str) -> Source:

@@ -8,6 +8,7 @@ import re
 import pytest
 import torch
 
+from golden.lower.names import SIZED
 from golden.lower.zoo import ZOO, source, zoo
 from golden.perf.pods.networks import lowered, network
 from golden.study.resnet import ResNet50
@@ -21,7 +22,7 @@ MACHINE = Accelerator(core=Design(rows=16))
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in ("lstm", "transformer") else pytest.mark.slow)
-                                  for name in ZOO if name not in ("resnet50", "bert-base")])
+                                  for name in ZOO if name not in SIZED])
 def test_models_run_and_are_the_same_every_time(name):
     model, inputs = zoo(name)
     again, twice = zoo(name)
@@ -46,7 +47,8 @@ def test_products_have_names():
     check(model, inputs, MACHINE)
 
 
-@pytest.mark.parametrize("name", ["gemm-0x1x1", "gemm-1x1", "gemm-1x1x1x1", "gemm-1x1x1000000"])
+@pytest.mark.parametrize("name", ["gemm-0x1x1", "gemm-1x1", "gemm-1x1x1x1", "gemm-1x1x1000000", "resnet50:0", "resnet50:",
+                                  "bert-base:2000", "mlp:4"])
 def test_wrong_products(name):
     with pytest.raises(ValueError, match=f"^Model must be one of .* or a Python file, not {name!r}$"):
         zoo(name)
@@ -61,8 +63,9 @@ def test_a_file_gives_model_and_inputs(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "line"), [
-    (None, ("Model must be one of mlp, cnn, resnet20, transformer, lstm, resnet50, bert-base, gemm-MxKxN or a Python "
-            "file, not 'vgg'")),
+    (None, ("Model must be one of mlp, cnn, resnet20, transformer, lstm, resnet50, bert-base, lstm-2048, resnet50 and "
+            "bert-base and lstm-2048 perhaps with a batch of 1 to 1024 behind a colon, gemm-MxKxN or a Python file, "
+            "not 'vgg'")),
     ("model = 1", "Model {path} must define model()"),
     ("def model(): pass", "Model {path} must define inputs()"),
     ("1 / 0", "Model {path} does not run: ZeroDivisionError: division by zero"),

@@ -15,7 +15,7 @@ from hbfp.golden.lower.names import zoo_text
 from hbfp.manifest import Manifest
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import SHARES, Accelerator
-from hbfp.values import number, readable_file, refuse, whole, writable_file, writing
+from hbfp.values import OptionError, number, readable_file, refuse, whole, writable_file, writing
 
 from ..command import add_memory_options, add_noise_options, lowered, lowered_step, memory_from_args, noise_from_args
 
@@ -43,6 +43,7 @@ def add_colocate(commands: Any) -> None:
     add_system_options(parser, Accelerator, "accelerator")
     add_memory_options(parser)
     add_noise_options(parser, seed=False)
+    add_epoch_option(parser)
     for name, text in (("json", "also write the results there"),
                        ("timeline", "draw requests, batches and training over time, as PNG")):
         parser.add_argument(f"--{name}", metavar="FILE", help=text)
@@ -72,6 +73,23 @@ def arrivals_from_args(args: Namespace) -> dict[str, Any]:
     return asked
 
 
+def add_epoch_option(parser: Any) -> None:
+    """Add ``--epoch``, of a training whose epochs have programs of their own."""
+    parser.add_argument("--epoch", metavar="N", help="where mantissas() of TRAIN gives layers other widths from epoch "
+                        "to epoch: of which epoch the steps are, counted from 0")
+
+
+def step_of(args: Namespace, made: Any, step: Any) -> Any:
+    """The step of the epoch that is asked for; OptionError if none is, and there are several."""
+    if made.mixed is None:
+        if args.epoch is not None:
+            raise OptionError("--epoch must not be given where TRAIN has no mantissas()")
+        return step
+    if args.epoch is None:
+        raise refuse("TRAIN", args.train, "has other widths from epoch to epoch; --epoch N would say which")
+    return step.at(whole("epoch", args.epoch, 0, made.mixed.epochs - 1) * step.batches)
+
+
 def prepare_colocate(args: Namespace) -> Callable[[], int | None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     asked = arrivals_from_args(args)
@@ -97,7 +115,9 @@ def _colocate(args, asked, accelerator, half, memory, noise):
         bar(f"lower {args.serve}")
         serve = lowered(args.serve, half, name="SERVE").program
         bar(f"lower {args.train}")
-        train = None if args.train == "none" else lowered_step(args.train, half, name="TRAIN", **noise)[1].lowered
+        train, alone = (None, None) if args.train == "none" else (
+            step_of(args, *lowered_step(args.train, each, name="TRAIN", values=False, **noise)).lowered.program
+            for each in (half, accelerator))
 
         from hbfp.golden.lower.errors import LoweringError  # with PyTorch, as the lines above
 
@@ -108,8 +128,7 @@ def _colocate(args, asked, accelerator, half, memory, noise):
         latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
         bar("place yields")
         try:
-            shift = Shift.of(serve, train and train.program, accelerator, latency, *memory, batch=_batch(serve),
-                             **asked)
+            shift = Shift.of(serve, train, accelerator, latency, *memory, batch=_batch(serve), alone=alone, **asked)
         except LoweringError as error:
             raise refuse("quantum", args.quantum, str(error)) from None
         bar("simulate")
@@ -160,7 +179,9 @@ def _table(data, asked):
     if "step" in data:
         rows += [("longest quantum", times("quantum")), ("steps of training", f"{data['steps']:,}"),
                  ("training, of what inference leaves idle", f"{data['of_idle']:.3f}"),
-                 ("training, of a machine that trains alone", f"{data['of_dedicated']:.3f}")]
+                 ("training, of a machine that trains alone", f"{data['of_dedicated']:.3f}"),
+                 *((f"array, vector unit, bus busy, {text}", ", ".join(f"{share:.0%}" for share in data[name].values()))
+                   for name, text in (("limits", "a step"), ("limits_alone", "a step alone")))]
     for row in rows:
         table.add_row(*row)
     return table

@@ -11,8 +11,9 @@ from hbfp.program import Program
 from hbfp.system import Accelerator
 
 from ...dispatch import arrivals
-from ..model import times
+from ..model import times as cycles_of
 from . import events, quanta
+from .limits import limits
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,12 @@ class Shift:
     cost : events.Costs
     arrivals : ndarray of int64
         Of the requests, ascending.
-    train : quanta.Cut or None
+    train : Rewritten or None
         The training program with its YIELDs.
+    alone : int
+        Cycles of a step without YIELDs on a machine that it has for itself, from one to the next.
+    limits : tuple of dict
+        What limits a step, :func:`.limits.limits`: with its YIELDs, and alone.
     """
     batch: int
     timeout: int
@@ -39,11 +44,14 @@ class Shift:
     cost: events.Costs
     arrivals: NDArray[np.int64]
     train: Rewritten | None
+    alone: int = 0
+    limits: tuple[dict[str, float], ...] = ()
 
     @classmethod
     def of(cls, serve: Program, train: Program | None, accelerator: Accelerator, latency: dict[str, int],
            dram_latency: int, bandwidth: int, *, batch: int, load: float, timeout: float, quantum: float, places: int,
-           requests: int, seed: int, arrivals: str, times: NDArray[np.float64] | None = None) -> Self:
+           requests: int, seed: int, arrivals: str, times: NDArray[np.float64] | None = None,
+           alone: Program | None = None) -> Self:
         """From programs for half of the memories each.
 
         Parameters
@@ -64,6 +72,8 @@ class Shift:
             Of the queue; how many come; of their times.
         arrivals : str
             One of :data:`golden.perf.dispatch.arrivals.KINDS`, unless ``times`` has the cycles in which they come.
+        alone : Program, optional
+            Of a step for all of the memories, of a machine that trains alone; by default ``train``.
 
         Raises
         ------
@@ -72,14 +82,18 @@ class Shift:
         """
         memory = dram_latency, bandwidth
         service = _cycles(serve, latency, *memory)
+        busy, step = (), 0
         if train is None:
             pieces, cost, cut = np.zeros(0, np.int64), events.Costs.alone(), None
         else:
             cut, found = quanta.yielding(train, max(1, int(quantum * service)), latency, *memory)
             pieces = quanta.quanta(cut.program, found)
             cost = events.costs(serve, cut.program, pieces, accelerator, latency, *memory)
+            own = cycles_of(alone or train, latency, *memory)
+            step = own.cycles + cost.again
+            busy = limits(cut.program, found, bandwidth), limits(alone or train, own, bandwidth)
         return cls(batch, round(timeout * service), service, places, pieces, cost,
-                   _cycles_of(arrivals, requests, load * batch / service, seed, times), cut)
+                   _cycles_of(arrivals, requests, load * batch / service, seed, times), cut, step, busy)
 
     @property
     def bound(self) -> int:
@@ -114,12 +128,13 @@ class Served:
     def as_dict(self) -> dict[str, Any]:
         """Figures by name; cycles, unless a line says otherwise."""
         shift, run = self.shift, self.run
-        step = int(shift.pieces.sum()) + shift.cost.again
         # Of training: whole steps, its cycles over those that no batch took, and over what a trainer alone would do.
         quantum = int(shift.pieces.max(initial=0))
-        trained = {"steps": run.pieces // len(shift.pieces), "step": step, "quantum": quantum,
-                   "of_idle": run.training / max(run.idle, 1), "of_dedicated": run.training * step / (
-                       run.cycles * int(shift.pieces.sum()))} if len(shift.pieces) else {"steps": 0}
+        own = int(shift.pieces.sum())
+        trained = {"steps": run.pieces // len(shift.pieces), "step": own + shift.cost.again, "quantum": quantum,
+                   "alone": shift.alone, "of_idle": run.training / max(run.idle, 1),
+                   "of_dedicated": run.training / own * shift.alone / run.cycles,
+                   "limits": shift.limits[0], "limits_alone": shift.limits[1]} if own else {"steps": 0}
         p50, p99 = np.quantile(run.latency, (0.5, 0.99)).tolist()
         return {"requests": len(run.latency), "batch": shift.batch, "batches": len(run.fills), "service": shift.service,
                 "timeout": shift.timeout, "p50": p50, "p99": p99, "max": int(run.latency.max()), "bound": shift.bound,
@@ -129,7 +144,7 @@ class Served:
 
 
 def _cycles(program, latency, dram_latency, bandwidth):
-    return times(program, latency, dram_latency, bandwidth).cycles
+    return cycles_of(program, latency, dram_latency, bandwidth).cycles
 
 
 def _cycles_of(kind, requests, rate, seed, given):

@@ -128,3 +128,15 @@ def test_wrong_option(words, message, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["colocate", "x", "y", *words])
     assert stop.value.code == 2 and capsys.readouterr().err == f"python -m golden: error: {message}\n"
+
+
+def test_epochs(capsys):
+    """A training whose epochs have other widths must say which; another must not."""
+    words = ["colocate", "docs/examples/serving.py", "docs/examples/boosters.py", *WORDS, "--mantissa", "4", "--wide",
+             "6"]
+    for file, extra, line in (("boosters", (), "--epoch N would say which"),
+                              ("training", ("--epoch", "0"), "--epoch must not be given")):
+        words[2] = f"docs/examples/{file}.py"
+        with pytest.raises(SystemExit) as ended:
+            main([*words, *extra])
+        assert ended.value.code == 2 and line in capsys.readouterr().err
