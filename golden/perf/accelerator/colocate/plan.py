@@ -1,0 +1,84 @@
+"""What is known before anything runs: times of batches and quanta behind a dispatcher, and a bound of the latency."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hbfp.golden.lower.rewriting import Rewritten
+from hbfp.golden.perf.dispatch.bound import OVERHEAD, bound
+from hbfp.golden.spec.dispatch import DispatchUnit, Policy
+from hbfp.program import Program
+from hbfp.system import Accelerator
+
+from .. import control
+from ..model import times
+from . import quanta
+from .dispatched import Quanta
+from .dispatched import quanta as quanta_of
+
+#: Cycles from a start to its program's first where the machine is free, and from one to the other where it is not.
+_BEGIN, _BETWEEN = 1, max(control.PARKED, control.SETTLED) + 2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A serving program and a training on an accelerator with a dispatcher.
+
+    Attributes
+    ----------
+    unit : DispatchUnit
+    policy : Policy
+    service : int
+        Cycles of a batch's program.
+    pieces : ndarray of int64
+        Cycles of a step's quanta, one behind the other; empty if nothing trains.
+    quanta : Quanta or None
+        The same as the dispatcher starts them.
+    train : Rewritten or None
+        The training program with its YIELDs.
+    """
+    unit: DispatchUnit
+    policy: Policy
+    service: int
+    pieces: NDArray[np.int64]
+    quanta: Quanta | None
+    train: Rewritten | None
+
+    @classmethod
+    def of(cls, serve: Program, train: Program | None, accelerator: Accelerator, latency: dict[str, int],
+           dram_latency: int, bandwidth: int, *, batch: int, timeout: float, quantum: float) -> Self:
+        """From programs for half of the memories each, the first with a full batch.
+
+        Parameters
+        ----------
+        batch : int
+            Requests of a batch.
+        timeout, quantum : float
+            In times of a batch.
+
+        Raises
+        ------
+        LoweringError
+            If the training cannot yield often enough.
+        """
+        memory = dram_latency, bandwidth
+        service = times(serve, latency, *memory).cycles
+        pieces, each, cut = np.zeros(0, np.int64), None, None
+        if train is not None:
+            cut, found = quanta.yielding(train, max(1, int(quantum * service)), latency, *memory)
+            pieces, each = quanta.quanta(cut.program, found), quanta_of(cut.program, latency, *memory)
+        unit = DispatchUnit(depth=accelerator.dispatch, tag=32)
+        policy = Policy(batch=batch, timeout=round(timeout * service), training=train is not None)
+        return cls(unit, policy, service, pieces, each, cut)
+
+    @property
+    def quantum(self) -> int:
+        """Cycles of the longest quantum, fetched anew."""
+        return 0 if self.quanta is None else int(self.quanta.anew.max())
+
+    def bound(self, waiting: int) -> int:
+        """Cycles that a request takes at most, so many of which wait when it comes, itself included."""
+        return int(bound(self.policy.batch, self.policy.timeout, self.quantum, self.service, waiting,
+                         OVERHEAD + _BEGIN + _BETWEEN))
