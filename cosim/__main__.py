@@ -12,7 +12,8 @@ from importlib import import_module
 
 from hbfp.extras import need
 
-COMMANDS = ("dispatch", "gemms", "matrix", "operands", "pods", "programs", "random", "run", "train", "words")
+COMMANDS = ("colocate", "dispatch", "gemms", "matrix", "operands", "pods", "programs", "random", "run", "train",
+            "words")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

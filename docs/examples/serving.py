@@ -1,4 +1,4 @@
-"""A network that serves, for ``python -m golden colocate``: inputs() is a full batch of requests."""
+"""A network that serves, for ``colocate`` of ``golden`` and of ``cosim``: inputs() is a full batch of requests."""
 
 import torch
 from sklearn.datasets import load_digits
@@ -19,4 +19,9 @@ def model() -> nn.Module:
 
 def inputs() -> tuple[torch.Tensor, ...]:
     """Images (14, 1, 8, 8), the same at every call."""
-    return (torch.tensor(load_digits().images[:BATCH], dtype=torch.float32).unsqueeze(1) / 16,)
+    return (requests()[0][:BATCH],)
+
+
+def requests() -> tuple[torch.Tensor, ...]:
+    """What clients ask, in their order: images (1797, 1, 8, 8)."""
+    return (torch.tensor(load_digits().images, dtype=torch.float32).unsqueeze(1) / 16,)

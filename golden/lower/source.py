@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 #: A model and a tuple, or of a job a list of models and a list of tuples.
@@ -37,6 +38,23 @@ def read(text: str) -> Source:
     if not isinstance(inputs, tuple):
         raise ValueError(f"inputs() of {text} must give a tuple of tensors, not {type(inputs).__name__}")
     return model.eval(), inputs
+
+
+def requests(text: str, inputs: Sequence[Any]) -> Sequence[Any]:
+    """What clients ask of a network that serves: what ``requests()`` of a file gives, tensors like those of
+    ``inputs()`` with any number of samples; those of ``inputs`` if it has none, or is a name. ValueError, one line, if
+    it is another kind.
+    """
+    made = functions(text, (), ("requests",)) if text.endswith(".py") else {}
+    if not made:
+        return inputs
+    given = called(text, made["requests"])
+    kinds = [[(each.dtype, each.shape[1:]) if isinstance(each, torch.Tensor) and each.dim() else None for each in some]
+             if isinstance(some, tuple) else None for some in (given, inputs)]
+    if kinds[0] != kinds[1] or len({len(each) for each in given}) != 1 or not len(given[0]):
+        raise ValueError(f"requests() of {text} must give a tuple of tensors like those of inputs(), one sample or "
+                         "more")
+    return given
 
 
 def functions(text: str, names: Sequence[str], others: Sequence[str] = ()) -> dict[str, Callable[..., Any]]:

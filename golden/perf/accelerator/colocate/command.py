@@ -2,7 +2,7 @@
 
 import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -49,11 +49,14 @@ def add_colocate(commands: Any) -> None:
         parser.add_argument(f"--{name}", metavar="FILE", help=text)
 
 
-def add_arrival_options(parser: Any) -> None:
-    """Add the options that say when requests come and when batches are due."""
+def add_arrival_options(parser: Any, usual: Mapping[str, str] | None = None, without: Sequence[str] = ()) -> None:
+    """Add the options that say when requests come and when batches are due, but those ``without``; ``usual`` has
+    defaults of some."""
     for name, default, text in OPTIONS:
-        parser.add_argument(f"--{name}", default=default, metavar="NAME" if name == "arrivals" else "N",
-                            help=f"{text} (default {default})")
+        default = (usual or {}).get(name, default)
+        if name not in without:
+            parser.add_argument(f"--{name}", default=default, metavar="NAME" if name == "arrivals" else "N",
+                                help=f"{text} (default {default})")
 
 
 def arrivals_from_args(args: Namespace) -> dict[str, Any]:
@@ -61,7 +64,8 @@ def arrivals_from_args(args: Namespace) -> dict[str, Any]:
     from ...dispatch import arrivals
 
     asked = {"load": number("load", args.load, 0.001, 0.99), "timeout": number("timeout", args.timeout, 0, 1e6),
-             "quantum": number("quantum", args.quantum, 1e-6, 1e6), "places": whole("places", args.places, 1, 1 << 20),
+             "quantum": number("quantum", args.quantum, 1e-6, 1e6),
+             **({"places": whole("places", args.places, 1, 1 << 20)} if "places" in args else {}),
              "requests": whole("requests", args.requests, 1, MOST_REQUESTS),
              "seed": whole("seed", args.seed, 0, 2**32 - 1), "arrivals": args.arrivals, "times": None}
     if args.arrivals not in arrivals.KINDS:

@@ -1,0 +1,213 @@
+"""Both networks on the Verilated accelerator behind its dispatcher: a host that brings requests when they come, rings a
+doorbell for each step of the training, and takes completions.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from hbfp.golden.machine.layouts import pack, unpack
+from hbfp.golden.perf.dispatch.twin import Completion, Request
+from hbfp.golden.spec.dispatch import Policy
+from hbfp.isa.registers import Cause
+from hbfp.program import Program
+
+from ..accelerator.beside import SHARES_OF_BOTH
+from ..accelerator.device import Device
+from ..accelerator.dispatched import answered, ask, attach
+from ..accelerator.host import PAGE, UNDEFINED, finish, prepare, put, read, room, write
+from ..bench.comparison import Comparison
+from .clients import Clients
+from .trainer import Trainer
+
+#: Of a status, and of ``interrupt_status``.
+_ERROR, _ENDED = 2, 3
+#: Cycles from the one that a register shows, or in which it is written, to the one behind the answer.
+_ANSWERED = 2
+
+
+class Site:
+    """DRAM of both programs: the serving one's with all requests, behind it the training one's.
+
+    Parameters
+    ----------
+    clients : Clients
+    train : Program or None
+
+    Attributes
+    ----------
+    base, second, start : int
+        Where the data of the first begin, the second, and its data.
+    """
+
+    def __init__(self, clients: Clients, train: Program | None) -> None:
+        whole = clients.program([0])
+        end, self.base = room(whole)
+        self.second = -(-end // PAGE) * PAGE
+        self.memory = np.full(self.second + (room(train)[0] if train else 0), UNDEFINED, np.uint8)
+        put(whole, self.memory)
+        clients.put(self.put)
+        self.train = train
+        self.start = self.second + (room(train)[1] if train else 0)
+        if train:
+            put(train, self.memory[self.second:])
+
+    def get(self, address: int, size: int) -> bytes:
+        """Bytes of context 0's DRAM."""
+        return self.memory[self.base + address:][:size].tobytes()
+
+    def put(self, address: int, data: bytes) -> None:
+        """Write bytes of context 0's DRAM."""
+        self.memory[self.base + address:][:len(data)] = np.frombuffer(data, np.uint8)
+
+    def _of(self, name, shift):
+        tensor = self.train.tensors[name]
+        start = self.start + tensor.address + shift
+        return tensor, self.memory[start:start + tensor.bytes(self.train.accelerator)]
+
+    def write(self, name: str, values: np.ndarray, shift: int = 0) -> None:
+        """Write a tensor of the training, so many bytes behind its address."""
+        tensor, here = self._of(name, shift)
+        here[:] = np.frombuffer(pack(self.train.accelerator, tensor, values), np.uint8)
+
+    def read(self, name: str, shift: int = 0) -> np.ndarray:
+        """A tensor of the training, so many bytes behind its address."""
+        tensor, here = self._of(name, shift)
+        return unpack(self.train.accelerator, tensor, here.tobytes())
+
+    def rewrite(self, instructions) -> None:
+        """Put instructions in place of those of these numbers of the training."""
+        self.train = self.train.rewritten(instructions)
+        words = np.frombuffer(self.train.words(), np.uint8)
+        self.memory[self.second:][:len(words)] = words
+
+
+@dataclass
+class Shown:
+    """What the device showed.
+
+    Attributes
+    ----------
+    completions : dict of int to Completion
+        Request -> its times, as the device stamped them.
+    failed : list of int
+        Requests whose batch ended with an error.
+    refused : int
+        How often a request was refused, and brought again.
+    rung : list of int
+        Cycles, on the dispatcher's clock, in which doorbells of the training were taken.
+    cause : Cause or None
+        Why the training stopped, if it did.
+    answers : Comparison
+    events : ndarray
+        As of :meth:`~cosim.accelerator.device.Device.events`.
+    offset : int
+        From the dispatcher's clock to the cycles of the events.
+    """
+    completions: dict[int, Completion] = field(default_factory=dict)
+    failed: list[int] = field(default_factory=list)
+    refused: int = 0
+    rung: list[int] = field(default_factory=list)
+    cause: Cause | None = None
+    answers: Comparison = field(default_factory=Comparison)
+    events: np.ndarray | None = None
+    offset: int = 0
+
+
+class Host:
+    """A host with its device, whose dispatcher has both contexts.
+
+    Parameters
+    ----------
+    device : Device
+    site : Site
+    clients : Clients
+    trainer : Trainer or None
+    policy : Policy
+    """
+
+    def __init__(self, device: Device, site: Site, clients: Clients, trainer: Trainer | None, policy: Policy) -> None:
+        self.device, self.site, self.clients, self.trainer, self.policy = device, site, clients, trainer, policy
+        self.shown = Shown()
+
+    def run(self, arrivals: np.ndarray) -> Shown:
+        """Bring each request in its cycle, or as soon as the host has time; go on until all are answered, and the step
+        that is under way has ended.
+
+        Raises
+        ------
+        BusError
+            If a rule of AXI is broken, or nothing goes on any more.
+        """
+        device, shown = self.device, self.shown
+        self.attach()
+        if self.trainer is not None:
+            self.ring()
+        device.record()
+        begin, waiting = device.cycle, deque(enumerate(arrivals.tolist()))
+        while len(shown.completions) < len(arrivals):
+            if waiting:
+                left = begin + waiting[0][1] - device.cycle
+                if left <= 0:
+                    if self.ask(waiting[0][0]):
+                        waiting.popleft()
+                    else:
+                        shown.refused += 1
+                        self.look()
+                elif device.run(left):
+                    self.look()
+            else:
+                finish(device)
+                self.look()
+        while self.trainer is not None and self.trainer.under_way and shown.cause is None:
+            finish(device)
+            self.look(further=False)
+        shown.events = device.events()
+        if self.trainer is not None and shown.cause is None:
+            self.trainer.finish()
+        return shown
+
+    def attach(self) -> None:
+        """Say where programs lie, and give the dispatcher the contexts."""
+        device = self.device
+        prepare(device, self.clients.program([0]), 0, share=SHARES_OF_BOTH[0])
+        write(device, "interrupt_enable", 0)             # of context 0: completions tell
+        attach(device, self.policy if self.trainer is not None else replace(self.policy, training=False))
+        write(device, "dispatch_enable", 1)
+        now = read(device, "now")
+        self.shown.offset = device.cycle - _ANSWERED - now
+        if self.trainer is not None:
+            prepare(device, self.trainer.made.program, 1, address=self.site.second, share=SHARES_OF_BOTH[1])
+
+    def ring(self) -> None:
+        """Let the next step of the training wait."""
+        assert self.trainer is not None
+        program = self.trainer.begin()
+        for name, value in program.registers().items():
+            write(self.device, name, value, 1)
+        write(self.device, "control", 1, 1)
+        self.shown.rung.append(self.device.cycle - _ANSWERED - self.shown.offset)
+
+    def ask(self, request: int) -> bool:
+        """Bring a request; whether there was room for it."""
+        return ask(self.device, Request(*self.clients.serving.addresses(request), request))
+
+    def look(self, further: bool = True) -> None:
+        """Take completions, and go on with the training: with another step only if asked for one."""
+        device, shown = self.device, self.shown
+        for each in answered(device):
+            tag = each.completion.tag
+            shown.completions[tag] = each.completion
+            if each.failed:
+                shown.failed.append(tag)
+            else:
+                shown.answers += self.clients.compare(self.site.get, [tag])
+        if self.trainer is not None and self.trainer.under_way and read(device, "interrupt_status", 1):
+            write(device, "interrupt_status", _ENDED, 1)
+            if read(device, "status", 1) & 1 << _ERROR:
+                shown.cause = Cause(read(device, "cause", 1))
+                return
+            self.trainer.end()
+            if further and len(shown.completions) < self.clients.count:
+                self.ring()
