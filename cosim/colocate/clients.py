@@ -3,9 +3,8 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import torch
 
-from hbfp.golden.lower.graph import reference
+from hbfp.golden.lower.alone import Alone
 from hbfp.golden.lower.serving import Serving
 from hbfp.program import Program
 
@@ -22,23 +21,14 @@ class Clients:
     Parameters
     ----------
     serving : Serving
-    model : torch.nn.Module
-        What it was lowered from.
-    asked : sequence of tensor
-        Samples along their first dimension; requests take them in turns.
+    alone : Alone
+        PyTorch, and what clients ask: requests take its samples in turns.
     count : int
         Requests.
     """
 
-    def __init__(self, serving: Serving, model: torch.nn.Module, asked: Sequence[torch.Tensor], count: int) -> None:
-        self.serving, self.asked, self.count = serving, asked, count
-        self.model = reference(model, serving.program.accelerator)
-        self._known: dict[int, list[np.ndarray]] = {}
-
-    def sample(self, request: int) -> list[torch.Tensor]:
-        """The inputs of a request: batches of one."""
-        place = request % len(self.asked[0])
-        return [each[place:place + 1] for each in self.asked]
+    def __init__(self, serving: Serving, alone: Alone, count: int) -> None:
+        self.serving, self.alone, self.count = serving, alone, count
 
     def program(self, requests: Sequence[int]) -> Program:
         """The serving program with a batch of these requests."""
@@ -49,18 +39,12 @@ class Clients:
         none = np.full(self.serving.sizes[1] // 4, np.nan, np.float32).tobytes()
         for request in range(self.count):
             into, out = self.serving.addresses(request)
-            put(into, self.serving.request(self.sample(request)))
+            put(into, self.serving.request(self.alone.sample(request)))
             put(out, none)
 
     def wanted(self, request: int) -> list[np.ndarray]:
         """What PyTorch answers to a request alone."""
-        place = request % len(self.asked[0])
-        if place not in self._known:
-            with torch.no_grad():
-                given = self.model(*self.sample(request))
-            self._known[place] = [each.float().numpy() for each in torch.utils._pytree.tree_leaves(given)
-                                  if isinstance(each, torch.Tensor)]
-        return self._known[place]
+        return self.alone.answer(request)
 
     def compare(self, get: Get, requests: Sequence[int]) -> Comparison:
         """Compare the answers in DRAM to these requests."""

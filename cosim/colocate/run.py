@@ -69,7 +69,8 @@ def on_machine(both: Both) -> Report:
     followed = follow(plan.unit, plan.policy, plan.service, plan.quanta, both.arrivals.tolist(), again=HOST)
     place = None if plan.train is None else Untimed(plan.train.program)
     trainer = both.trainer(place)
-    answers = untimed.run(both.accelerator, clients, trainer, followed.turns)
+    answers = untimed.run(both.accelerator, clients, trainer, None if place is None else place.dram,
+                          followed.turns)
     return _report(both, followed.completions, followed, answers, trainer, 0)
 
 
@@ -83,7 +84,7 @@ def on_verilog(manifest: Manifest, both: Both, *, timing: Timing, level: str = "
         If a tool fails, the accelerator breaks a rule of AXI, or nothing goes on any more.
     """
     plan, accelerator = both.plan, both.accelerator
-    site = Site(both.clients, plan.train and plan.train.program)
+    site = Site(both.clients, None if plan.train is None else plan.train.program)
     trainer = both.trainer(site)
     with Device(manifest.verilog, manifest.top, beat=accelerator.beat, memory=site.memory, burst=accelerator.burst,
                 contexts=2, timing=timing, level=level, progress=progress) as device:

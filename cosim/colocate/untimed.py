@@ -14,7 +14,8 @@ from .clients import Clients
 from .trainer import Trainer
 
 
-def run(accelerator: Accelerator, clients: Clients, trainer: Trainer | None, turns: list[Turn]) -> Comparison:
+def run(accelerator: Accelerator, clients: Clients, trainer: Trainer | None, beside: Dram | None,
+        turns: list[Turn]) -> Comparison:
     """Run batches and quanta in their order, a step that is under way to its end; what came of the answers.
 
     Parameters
@@ -22,8 +23,8 @@ def run(accelerator: Accelerator, clients: Clients, trainer: Trainer | None, tur
     accelerator : Accelerator
         Of two contexts, each with half of its memories.
     clients : Clients
-    trainer : Trainer or None
-        Its place is an :class:`~cosim.accelerator.untimed.Untimed`.
+    trainer, beside : Trainer and Dram, or None
+        The training, and the DRAM of its place.
     turns : list of Turn
 
     Raises
@@ -35,7 +36,7 @@ def run(accelerator: Accelerator, clients: Clients, trainer: Trainer | None, tur
     first, second = (memories.share(accelerator, share) for share in SHARES_OF_BOTH)
     dram, answers = Dram(whole.limit, whole.memory), Comparison()
     clients.put(dram.put)
-    step = _steps(trainer, second) if trainer is not None else iter(())
+    step = _steps(trainer, second, beside) if trainer is not None else iter(())
     for turn in turns:
         if turn.piece < 0:
             Machine(clients.program(turn.requests), memories=first, dram=dram).run()
@@ -49,10 +50,10 @@ def run(accelerator: Accelerator, clients: Clients, trainer: Trainer | None, tur
     return answers
 
 
-def _steps(trainer: Trainer, memories: Memories) -> Iterator[None]:
+def _steps(trainer: Trainer, memories: Memories, dram: Dram | None) -> Iterator[None]:
     """Steps without end, quantum by quantum."""
     while True:
-        for _ in Machine(trainer.begin(), memories=memories, dram=trainer.place.dram).turns():
+        for _ in Machine(trainer.begin(), memories=memories, dram=dram).turns():
             yield
         trainer.end()
         yield

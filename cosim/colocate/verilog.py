@@ -3,6 +3,7 @@ doorbell for each step of the training, and takes completions.
 """
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from hbfp.golden.machine.layouts import pack, unpack
 from hbfp.golden.perf.dispatch.twin import Completion, Request
 from hbfp.golden.spec.dispatch import Policy
+from hbfp.isa.instructions import BYTES, Instruction
 from hbfp.isa.registers import Cause
 from hbfp.program import Program
 
@@ -48,7 +50,7 @@ class Site:
         self.memory = np.full(self.second + (room(train)[0] if train else 0), UNDEFINED, np.uint8)
         put(whole, self.memory)
         clients.put(self.put)
-        self.train = train
+        self.train, self.accelerator = train or whole, whole.accelerator
         self.start = self.second + (room(train)[1] if train else 0)
         if train:
             put(train, self.memory[self.second:])
@@ -64,23 +66,23 @@ class Site:
     def _of(self, name, shift):
         tensor = self.train.tensors[name]
         start = self.start + tensor.address + shift
-        return tensor, self.memory[start:start + tensor.bytes(self.train.accelerator)]
+        return tensor, self.memory[start:start + tensor.bytes(self.accelerator)]
 
     def write(self, name: str, values: np.ndarray, shift: int = 0) -> None:
         """Write a tensor of the training, so many bytes behind its address."""
         tensor, here = self._of(name, shift)
-        here[:] = np.frombuffer(pack(self.train.accelerator, tensor, values), np.uint8)
+        here[:] = np.frombuffer(pack(self.accelerator, tensor, values), np.uint8)
 
     def read(self, name: str, shift: int = 0) -> np.ndarray:
         """A tensor of the training, so many bytes behind its address."""
         tensor, here = self._of(name, shift)
-        return unpack(self.train.accelerator, tensor, here.tobytes())
+        return unpack(self.accelerator, tensor, here.tobytes())
 
-    def rewrite(self, instructions) -> None:
+    def rewrite(self, instructions: Mapping[int, Instruction]) -> None:
         """Put instructions in place of those of these numbers of the training."""
-        self.train = self.train.rewritten(instructions)
-        words = np.frombuffer(self.train.words(), np.uint8)
-        self.memory[self.second:][:len(words)] = words
+        for number, each in instructions.items():
+            data = each.encode().to_bytes(BYTES, "little")
+            self.memory[self.second + number * BYTES:][:BYTES] = np.frombuffer(data, np.uint8)
 
 
 @dataclass

@@ -132,7 +132,8 @@ def _work(args, asked, accelerator, half, memory, noise):
 
 def _both(args, asked, accelerator, half, memory, noise, bar):
     """Both networks, lowered, and the plan; OptionError if one cannot be."""
-    from hbfp.golden.lower.errors import LoweringError  # with PyTorch
+    from hbfp.golden.lower.alone import Alone  # with PyTorch
+    from hbfp.golden.lower.errors import LoweringError
     from hbfp.golden.lower.serving import lower_serving
     from hbfp.golden.lower.source import requests
     from hbfp.golden.lower.zoo import source
@@ -164,8 +165,8 @@ def _both(args, asked, accelerator, half, memory, noise, bar):
     except LoweringError as error:
         raise refuse("quantum", args.quantum, str(error)) from None
     found = cycles(asked, plan)
-    return Both(accelerator, serving, Clients(serving, model, given, len(found)), step, made and made.batches(), plan,
-                found)
+    clients = Clients(serving, Alone(model, half, given), len(found))
+    return Both(accelerator, serving, clients, step, made and made.batches(), plan, found)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,6 +9,7 @@ from torch import nn
 
 from cosim.colocate.clients import Clients
 from cosim.colocate.run import Both
+from golden.lower.alone import Alone
 from golden.lower.serving import lower_serving
 from golden.lower.training.step import lower_step
 from golden.perf.accelerator.colocate.plan import Plan
@@ -62,5 +63,5 @@ def both(arrivals, *, words=False, train=True, quantum=1.0, timeout=2.0, rate=0.
         step = lower_step(model, nn.functional.mse_loss, sgd, next(batches(words)), half)
     plan = Plan.of(serving.batch_of(range(BATCH), BATCH), step and step.lowered.program, SYSTEM, _latency(), *MEMORY,
                    batch=BATCH, timeout=timeout, quantum=quantum)
-    return Both(SYSTEM, serving, Clients(serving, serve, (samples,), len(arrivals)), step, batches(words), plan,
-                np.asarray(arrivals, np.int64))
+    clients = Clients(serving, Alone(serve, half, (samples,)), len(arrivals))
+    return Both(SYSTEM, serving, clients, step, batches(words), plan, np.asarray(arrivals, np.int64))
