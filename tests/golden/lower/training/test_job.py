@@ -1,4 +1,7 @@
-"""Several models as one training program: each has the bits that it has alone, whatever the others do."""
+"""Several models as one training program: each has the bits that it has alone, whatever the others do.
+
+Covers: golden/lower/training/alike.py.
+"""
 
 import re
 
