@@ -17,6 +17,7 @@ from .axi import lite_signature, read_signature, write_signature
 from .control import Control, decode_signature, host_signature, start_signature
 from .convert import Convert
 from .counters import Counters
+from .counters_apart import CountersApart
 from .drain import DrainToV
 from .fetch import Fetch
 from .front import Front, answers_signature
@@ -98,7 +99,8 @@ class Accelerator(Component):
         parts = {"registers": Registers, "control": Control, "reader": Reader, "writer": Writer}
         for name, kind in parts.items():
             parts[name] = m.submodules[name] = kind.of(system)
-        m.submodules.counters = counters = Counters(len(COUNTERS), system.contexts)
+        counters = CountersApart(len(COUNTERS)) if system.dispatched else Counters(len(COUNTERS), system.contexts)
+        m.submodules.counters = counters
         inside = {"fetch": Fetch, "issue": Issue, "load": Load, "store": Store, "convert": Convert, "weights": Weights,
                   "multiply": Multiply, "drain": DrainToV, "vector": VectorOnV, "v_memory": VMemory,
                   "x_memory": XMemory, "w_memory": WMemory, "p_memory": PMemory}

@@ -73,7 +73,8 @@ class Control(Component):
 
     Where a dispatcher is attached, the program of context 0 begins with each ``batch``, and has the machine to its end;
     that of context 1 has it from a ``quantum`` to its next YIELD. Behind that comes *HOLD*, until the dispatcher has
-    started something: RUN again, or PARK and so on. START lasts until the places of the batch are there, too.
+    started something: RUN again, or IDLE, which begins with the batch. START lasts until the places of the batch are
+    there, too; END of a batch is one cycle.
 
     Of several errors in one cycle the first of these counts: bus, units (:attr:`fault`), decode (:attr:`illegal`,
     :attr:`beyond`), doorbell, stop, watch-dog, dispatcher. The watch-dog counts cycles of START, RUN and TURN in a
@@ -171,6 +172,9 @@ class Control(Component):
             m.d.comb += [chosen.eq(active ^ _of(asks, ~active)),
                          turns.eq(gives & ~attached if self.params.dispatched else gives)]
         begins = (state == State.IDLE) & asks.any()
+        settles = timer >= SETTLE
+        if self.params.dispatched:    # a batch is over at once: its counters are counted apart from others'
+            settles |= attached & ~active
         ready = self.quiet & loaded if self.params.dispatched else self.quiet
         self._errors(m, state, timer, found, pc, active, rung)
 
@@ -219,12 +223,12 @@ class Control(Component):
             for context in range(contexts if contexts > 1 else 0):
                 with m.If(turns & (active == context)):
                     m.d.sync += waits[context].eq(1)
-        with m.Elif((state == State.END) & (timer >= SETTLE)):
+        with m.Elif((state == State.END) & settles):
             m.d.comb += ends.eq(1)
             m.d.sync += state.eq(State.IDLE)
         if self.params.dispatched:
             with m.Elif(holds & (self.batch | ~attached)):
-                m.d.sync += [state.eq(State.PARK), waits[1].eq(1)]
+                m.d.sync += [state.eq(State.IDLE), waits[1].eq(1)]
             with m.Elif(holds & self.quantum):
                 m.d.sync += [state.eq(State.RUN), timer.eq(0)]
         return m

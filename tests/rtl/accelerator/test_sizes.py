@@ -27,9 +27,9 @@ from tests.cases import sweep
 SYSTEM = Accelerator(core=Design(rows=8, depth=16, format=HBFPFormat(block=(1, 8), mantissa=4)), x_words=256,
                      w_words=256, v_words=256, p_words=64, row_words=4, vector_rows=2)
 #: What two contexts change, and what a dispatcher in front of them.
-_CONTEXTS = {"registers", "control", "counters", "fetch", "x_memory", "w_memory", "v_memory", "p_memory"}
-_DISPATCHED = {"front", "dispatch", "dispatch_choice", "dispatch_report", "dispatch_tally", "dispatch_ages", "issue",
-               "load", "store", "walk", "queue"}
+_CONTEXTS = {"registers", "control", "fetch", "x_memory", "w_memory", "v_memory", "p_memory"}
+_DISPATCHED = {"counters_apart", "front", "dispatch", "dispatch_choice", "dispatch_report", "dispatch_tally",
+               "dispatch_ages", "issue", "load", "store", "walk", "queue"}
 #: Option -> another value, and the kinds of the modules that are others then, beside queues and memories.
 OTHERS = {
     "queue": (8, {"issue", "queue"}),
@@ -45,7 +45,7 @@ OTHERS = {
     "v_words": (512, {"registers", "v_memory", "load", "store", "walk"}),
     "p_words": (128, {"registers", "p_memory", "load", "walk"}),
     "memory_banks": (4, {"x_memory", "w_memory", "v_memory", "p_memory"}),
-    "contexts": (2, _CONTEXTS),
+    "contexts": (2, _CONTEXTS | {"counters"}),
     "dispatch": (16, _CONTEXTS | _DISPATCHED),
     "dispatch_batch": (4, _CONTEXTS | _DISPATCHED),
 }

@@ -50,7 +50,7 @@ def quanta(program: Program, latency: dict[str, int], dram_latency: int, bandwid
 
 class State(Enum):
     """How the control stands."""
-    IDLE, START, RUN, TURN, HOLD, PARK, END = (auto() for _ in range(7))
+    IDLE, START, RUN, TURN, HOLD, END = (auto() for _ in range(6))
 
 
 class Machine:
@@ -111,8 +111,6 @@ class Machine:
             self.context, self.waits = int(bool(training)), False
             self.rings, self.anew = self.rings and not training, True
             self._enter(State.START)
-        elif state is State.PARK and self.timer > control.PARKED:
-            self._enter(State.IDLE)
         elif state is State.START and (self.context or not self.left):
             self._run()
         elif state is State.RUN and self.timer == self.length:
@@ -123,8 +121,9 @@ class Machine:
             self.anew = False
             self._run()
         elif state is State.HOLD and training is not None:
-            self.state, self.rings, self.waits = State.PARK, True, True
-        elif state is State.END and self.timer > control.SETTLED:
+            self._enter(State.IDLE)
+            self.rings = self.waits = True
+        elif state is State.END and self.timer > (control.SETTLED if self.context else 0):
             self._enter(State.IDLE)
 
     def _run(self) -> None:
