@@ -74,7 +74,7 @@ class Control(Component):
     Where a dispatcher is attached, the program of context 0 begins with each ``batch``, and has the machine to its end;
     that of context 1 has it from a ``quantum`` to its next YIELD. Behind that comes *HOLD*, until the dispatcher has
     started something: RUN again, or IDLE, which begins with the batch. START lasts until the places of the batch are
-    there, too; END of a batch is one cycle.
+    there, too, while instructions are fetched; END of a batch is one cycle.
 
     Of several errors in one cycle the first of these counts: bus, units (:attr:`fault`), decode (:attr:`illegal`,
     :attr:`beyond`), doorbell, stop, watch-dog, dispatcher. The watch-dog counts cycles of START, RUN and TURN in a
@@ -154,7 +154,12 @@ class Control(Component):
             active = self.active
             chosen = Signal()
         if self.params.dispatched:
-            attached, holds, loaded = self.attached, state == State.HOLD, active | self.loaded
+            attached, loaded = self.attached, active | self.loaded
+            # Nothing is under way for whom the machine was before: fetch may begin.
+            clean = Signal()
+            quiet = self.quiet | clean
+            m.d.sync += clean.eq((state == State.START) & quiet)
+            holds = (state == State.HOLD) | (state == State.START) & clean
             rung = Cat(rung[0] & ~attached, rung[1])
             start = Cat(rung[0] | self.batch, rung[1])
             may = self._dispatched(m, state, waits, found, active)
@@ -175,7 +180,7 @@ class Control(Component):
         settles = timer >= SETTLE
         if self.params.dispatched:    # a batch is over at once: its counters are counted apart from others'
             settles |= attached & ~active
-        ready = self.quiet & loaded if self.params.dispatched else self.quiet
+        ready = quiet & loaded if self.params.dispatched else self.quiet
         self._errors(m, state, timer, found, pc, active, rung)
 
         m.d.sync += timer.eq(Mux(self.counts & self.progress, 0, timer + 1))
@@ -227,9 +232,9 @@ class Control(Component):
             m.d.comb += ends.eq(1)
             m.d.sync += state.eq(State.IDLE)
         if self.params.dispatched:
-            with m.Elif(holds & (self.batch | ~attached)):
+            with m.Elif((state == State.HOLD) & (self.batch | ~attached)):
                 m.d.sync += [state.eq(State.IDLE), waits[1].eq(1)]
-            with m.Elif(holds & self.quantum):
+            with m.Elif((state == State.HOLD) & self.quantum):
                 m.d.sync += [state.eq(State.RUN), timer.eq(0)]
         return m
 

@@ -12,7 +12,7 @@ from .record import Record, record
 #: How the program that has the machine stands; in PARK and IDLE none has it.
 START, RUN, TURN, PARK, IDLE, END = range(6)
 #: Cycles of PARK and END behind the first.
-_PARKED, SETTLED = 40, 64
+PARKED, SETTLED = 40, 64
 _HALT, _YIELD = int(Opcode.HALT), int(Opcode.YIELD)
 
 #: The context that has the machine, how its program stands and for how long, the YIELD or HALT that is awaited (0:
@@ -75,7 +75,7 @@ def rest(m: Record, contexts: NDArray[np.void], now: int, quiet: bool) -> None:
             s.owner = 1 - s.owner
         if not contexts[s.owner].ended:
             _start(m, contexts[s.owner], now + 1)
-    elif s.timer > (_PARKED if s.phase == PARK else SETTLED):
+    elif s.timer > (PARKED if s.phase == PARK else SETTLED):
         s.phase = IDLE
 
 
