@@ -128,6 +128,25 @@ def test_one_request(built, device):
     assert found.completion == wanted
 
 
+def test_a_batch_that_is_not_full_touches_its_own_places_alone(device):
+    """Those of the batch before it stay as they are, though the program computes as many as ever."""
+    serving = copies(4)
+    begin(device, serving, policy=Policy(batch=4, timeout=100))
+    for number in range(4):
+        assert ask(device, place(number))
+    device.idle(1000)
+    outputs = device.memory[room(serving)[1] + OUTPUTS:][:64 * SIZE]
+    for count in (1, 3, 2):
+        outputs[:] = 0
+        for number in range(10, 10 + count):
+            assert ask(device, place(number))
+        device.idle(1000)
+        assert [copied(device, serving, number) for number in range(10, 10 + count)] == [True] * count
+        outputs[10 * SIZE:(10 + count) * SIZE] = 0
+        assert not outputs.any()
+    assert len(answered(device)) == 10
+
+
 def play(device, serving, numbers, gaps):
     """Make requests with so many cycles before each, and take completions whenever there are some."""
     found = []

@@ -56,7 +56,7 @@ def test_nothing_is_lost(contexts, apart):
             kept.append((own, expected.tolist()))
             for context, values in kept:
                 assert [await read(ctx, context << low | number) for number in range(COUNT)] == values
-        for turn in range(20 * (contexts - 1)):    # they take turns, and are not cleared
+        for turn in range(60 * (contexts - 1)):    # they take turns, and are not cleared
             own, values = kept[turn % 2]
             ctx.set(counters.owner, own)
             for _ in range(int(rng.integers(1, 60))):
@@ -65,12 +65,11 @@ def test_nothing_is_lost(contexts, apart):
                 values[number] += 1
                 await ctx.tick()
             ctx.set(counters.events, 0)
-            for _ in range(rng.choice((0, 1, 30)) if apart else lag):
+            checks = not apart or rng.random() < 0.2
+            for _ in range(lag if checks else 0):
                 await ctx.tick()
-        for _ in range(lag):
-            await ctx.tick()
-        for context, values in kept:
-            assert [await read(ctx, context << low | number) for number in range(COUNT)] == values
+            for context, values in kept if checks else ():
+                assert [await read(ctx, context << low | number) for number in range(COUNT)] == values
     sim = Simulator(counters)
     sim.add_clock(1e-6)
     sim.add_testbench(bench)
