@@ -147,6 +147,21 @@ def test_a_batch_that_is_not_full_touches_its_own_places_alone(device):
     assert len(answered(device)) == 10
 
 
+def test_places_are_there_before_instructions_that_read_them(device):
+    """Also where the first one reads the last place, and DRAM answers at once."""
+    device.set_timing(Timing(1, 8 * SYSTEM.beat))
+    serving = copies(4)
+    loads, stores = serving.instructions[:4], serving.instructions[4:8]
+    last_first = [Instruction(Opcode.LOAD, dict(each.values)) for each in reversed(loads)]
+    serving = replace(serving, instructions=(*last_first, *(
+        replace(each, waits=(Wait(Unit.LOAD, 4),)) for each in reversed(stores)), HALT))
+    begin(device, serving, policy=Policy(batch=4))
+    for number in range(16):
+        assert ask(device, place(number))
+    device.idle(2000)
+    assert len(answered(device)) == 16 and all(copied(device, serving, number) for number in range(16))
+
+
 def play(device, serving, numbers, gaps):
     """Make requests with so many cycles before each, and take completions whenever there are some."""
     found = []
