@@ -1,7 +1,6 @@
 """Programs of several operations on each element: what one gives stays in a register for the next.
 
-A chain puts off an operation until the one that reads its result, and nobody else does: that takes it up, and the
-result never goes to DRAM.
+A chain puts off an operation until those that read its result: each takes it up, and the result never goes to DRAM.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,10 +39,13 @@ class Chain:
         Whose rows it takes from its inputs, in order.
     run : callable
         Runs it for the node that it is of, whose result then lies in DRAM.
+    readers : int
+        Nodes that have yet to take it up.
     """
     program: Program
     operands: list[fx.Node]
     run: Callable[[], Any] | None = None
+    readers: int = 1
 
 
 def simple(program: Program) -> bool:
@@ -110,7 +112,7 @@ def composed(program: Program, operands: Sequence[fx.Node], parts: Mapping[fx.No
     count = len(streams) - sum(each not in parts for each in operands)
     places = [None] * count + [given.get(each) for each in operands]
     sets = [VectorInstruction(kind=Kind.SET, target_index=index, immediate=bits) for bits, index in numbers.items()]
-    return Chain([*sets, *_shorter(_substituted(body, places))], streams)
+    return Chain([*sets, *_packed(_shorter(_substituted(body, places)))], streams)
 
 
 def with_operands(program: Program, places: Sequence[Operand | None]) -> Program:
@@ -174,6 +176,22 @@ def _shorter(program):
     if first and _copies(last) and first[-1].target == Target.REGISTER and first[-1].post == "none" \
             and first[-1].op == Op.MULADD and last.a == register(first[-1].target_index):
         return [*first[:-1], replace(first[-1], target=last.target, target_index=last.target_index, post=last.post)]
+    return found
+
+
+def _packed(program):
+    """The same in as few registers as hold what is still to be read; it reads none that it has not written."""
+    found, now = [], dict[int, int]()
+    for number, each in enumerate(program):
+        behind = program[number + 1:]
+        changed = _mapped(each, lambda own, now=now: register(now[own.index]) if own.source == Source.REGISTER else own)
+        now = {own: new for own, new in now.items()
+               if any(register(own) in _operands(other) for other in _until_written(register(own), behind))}
+        if each.target == Target.REGISTER:
+            now.pop(each.target_index, None)
+            now[each.target_index] = min(set(range(len(now) + 1)) - set(now.values()))
+            changed = replace(changed, target_index=now[each.target_index])
+        found.append(changed)
     return found
 
 

@@ -53,6 +53,14 @@ class Nodes(Tensors):
             schedule.kind = own
         return super().value(node)
 
+    def take_up(self, node: fx.Node) -> Chain:
+        """The program of a node that is put off, for one that reads its result; the last of these leaves none."""
+        chain = self.chains[node]
+        chain.readers -= 1
+        if not chain.readers:
+            del self.chains[node]
+        return chain
+
     @property
     def accelerator(self) -> Accelerator:
         """The accelerator that the model is lowered for."""
@@ -63,10 +71,14 @@ class Nodes(Tensors):
         """The nodes that the program computes."""
         return set(self.graph.nodes)
 
+    def users(self, node: fx.Node) -> list[fx.Node]:
+        """The nodes of the program that use a node's result; none if the model returns it."""
+        return [user for user in node.users if user in self.live and node not in self.graph.outputs]
+
     def only_user(self, node: fx.Node) -> fx.Node | None:
         """The one node that uses a node's result; None if there are more, or the model returns it."""
-        users = [user for user in node.users if user in self.live]
-        return users[0] if len(users) == 1 and node not in self.graph.outputs else None
+        users = self.users(node)
+        return users[0] if len(users) == 1 else None
 
     def readers(self, node: fx.Node) -> dict[int, list[fx.Node]]:
         """Number of each result of a node that the program needs -> the nodes that take it out; empty if there is one.

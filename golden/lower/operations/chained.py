@@ -22,7 +22,9 @@ from ..tensors import channels_last
 from .forms import formed
 
 #: Words of a row of which two passes take longer than a pass of long rows and one of these.
-_SHORT = 8
+_SHORT = 1
+#: Most passes that each of several readers does again.
+_AGAIN = 4
 
 
 def order_of(operands: Any, result: Any) -> list[int]:
@@ -35,10 +37,14 @@ def order_of(operands: Any, result: Any) -> list[int]:
 
 
 def elements_of(net: Nodes, node: Any, program: Program, operands: list[fx.Node]) -> Made:
-    """Put an operation off until the one that alone reads its result, or run it with all that was put off for it."""
-    chain = _chain(net, node, program, operands)
-    if simple(chain.program) and _waits(net, node):
-        net.chains[node] = Chain(chain.program, chain.operands, partial(_run, net, node, chain))
+    """Put an operation off until those that read its result, or run it with all that was put off for it.
+
+    Several do it again, each for itself, if that takes no more tensors than its result is.
+    """
+    chain, users = _chain(net, node, program, operands), net.users(node)
+    again = len(users) == 1 or _streams(net, node, chain) == 1 and passes_of(chain.program) <= _AGAIN
+    if simple(chain.program) and again and users and all(_takes(net, node, user) for user in users):
+        net.chains[node] = Chain(chain.program, chain.operands, partial(_run, net, node, chain), len(users))
     else:
         _run(net, node, chain)
     return node, ()
@@ -53,7 +59,7 @@ def sums_of(net: Nodes, node: Any, form: Rows, operand: fx.Node) -> Made:
     """Add up rows that a program makes of operands, whose result does not go to DRAM."""
     shape = net.graph.results[operand].shape
     inner = form.dim % len(shape)
-    chain = net.chains.pop(operand)
+    chain = net.take_up(operand)
     streams, kept, program = _placed(net, chain, shape, inner)
     short = shape[inner] <= _SHORT * net.build.lanes and passes_of(program) > 1
     if (short or rows_of(program) + 2 > net.accelerator.vector_rows or len(streams) > len(VECTOR_INPUTS)
@@ -76,15 +82,25 @@ def _chain(net, node, program, operands):
         chain = composed(program, operands, parts)
         if not parts or _fits(net, node, chain):
             for each in parts:
-                del net.chains[each]
+                net.take_up(each)
             return chain
         net.value(next(iter(parts)))                       # to DRAM after all
 
 
-def _fits(net, node, chain):
+def _kinds(net, node, chain):
+    """How a chain gets each of its operands."""
     shape = net.graph.results[node].shape
-    kinds = [_kind(net, each, shape) if computes(chain.program, place) else "stream"
-             for place, each in enumerate(chain.operands)]
+    return [_kind(net, each, shape) if computes(chain.program, place) else "stream"
+            for place, each in enumerate(chain.operands)]
+
+
+def _streams(net, node, chain):
+    """How many tensors a chain reads row by row."""
+    return _kinds(net, node, chain).count("stream")
+
+
+def _fits(net, node, chain):
+    kinds = _kinds(net, node, chain)
     return (kinds.count("stream") <= len(VECTOR_INPUTS) and scalars_of(chain.program) + kinds.count("number") <= SCALARS
             and rows_of(chain.program) + kinds.count("row") <= net.accelerator.vector_rows
             and len(chain.program) < vectors.BODY)
@@ -101,10 +117,9 @@ def _kind(net, node, shape):
     return "row" if fits and own.numel() == full[inner] == shape[inner] < shape.numel() else "stream"
 
 
-def _waits(net, node):
-    """Whether the one node that reads a result takes it as a part of its own program."""
-    user = net.only_user(node)
-    operation = None if user is None else operation_of(user.target)
+def _takes(net, node, user):
+    """Whether a node that reads a result takes it as a part of its own program."""
+    operation = operation_of(user.target)
     if operation is None or operation.shape not in (Shape.ELEMENT, Shape.ROW):
         return False
     try:

@@ -83,9 +83,10 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     elif core.plan.streamed and not core.divisible:
         wanted = build.x.size // cells                     # its conversion takes longer than what comes to X anew
     passing = not whole and core.plan.streamed and pitch(min(step, rows)) * cells > build.x.size
+    most = build.x.size // (2 * core.plan.side * wide.digits if passing else cells)
     if passing:
-        wanted = machine.core.depth
-    chunk = band(rows, step, wanted, build.x.size // (2 * core.plan.side * wide.digits if passing else cells))
+        wanted = min(machine.core.depth, most)
+    chunk = band(rows, step, wanted, most)
     if chunk < 1:
         raise LoweringError(f"{min(step, rows)} rows of {cells} words, which a block has, need more than the "
                             f"{build.x.size} words of memory X; larger --x-words would do")
@@ -95,6 +96,11 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     part = max(1, min(after.share // core.plan.group, machine.core.depth, usual))
     most_rows = max(part // step * step, min(step, chunk))
     part = even(chunk, most_rows, step)
+
+    def cut_of(start, count):
+        """A band's commands; of weights that stream all would come in once more for the very first."""
+        return list(commands(count, part, most_rows, step, machine.core.rows, core.plan.columns,
+                             start == 0 and (core.divisible or not core.plan.streamed)))
     most = build.v.size - core.plan.group * step * (1 + after.operands)
     down, across = pieces(pitch(part), tiles, min(step, pitch(rows)), unit, after.share, most)
     if core.plan.group == 1 and weights_lie_apart(core, build.lanes) and -(-rows // chunk) >= BANDS:
@@ -144,13 +150,13 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
         meanwhile = None
         if early and number + 1 < len(bands):
             next_x = build.x.take(pitch(bands[number + 1][1]) * cells)
-            many = sum(len(list(shares(columns, False, False))) for _, columns in core.groups()) * len(list(
-                commands(count, part, most_rows, step, machine.core.rows, core.plan.columns, start == 0)))
+            many = sum(len(list(shares(columns, False, False))) for _, columns in core.groups()) * len(
+                cut_of(start, count))
             parts = -(-bands[number + 1][1] // down) * -(-tiles // across)
             meanwhile = Meanwhile(ahead(*bands[number + 1], next_x), next_x, parts / many)
         for group, (first, columns) in enumerate(core.groups()):
             where, there = core.place(first, columns)
-            for at, high in commands(count, part, most_rows, step, machine.core.rows, core.plan.columns, start == 0):
+            for at, high in cut_of(start, count):
                 base, opens, each = x.start + at * tiles, group == 0 and start == at == 0, pitch(high)
                 closes = start + at + high == rows and first + columns == core.plan.columns
                 fields = {"base": base, "rows0": high, "rows1": 1, "row0": 1, "passes0": tiles, "passes1": 1,

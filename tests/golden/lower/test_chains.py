@@ -97,6 +97,29 @@ def test_rows_and_numbers_that_stay(name, place):
     assert rows_of(program) <= 3
 
 
+@pytest.mark.parametrize("outer", PROGRAMS)
+def test_registers_are_written_again(outer):
+    """However many operations follow each other, a program keeps no more rows than what is still to be read."""
+    program, count = PROGRAMS[outer]
+    chain, found = Chain(program, [f"x{n}" for n in range(count)]), None
+    given = rows(count + 5 * (count - 1))
+    found = elements(program, *given[:count])
+    for number in range(5):
+        names = [f"y{number}-{n}" for n in range(count - 1)]
+        chain = composed(program, ["a", *names], {"a": chain})
+        own = given[count + number * (count - 1):][:count - 1]
+        found = elements(program, found, *own)
+        np.testing.assert_array_equal(elements(chain.program, *_in_order(chain.operands, given, count)), found)
+    assert rows_of(chain.program) <= max(rows_of(program), 1) + 1
+
+
+def _in_order(names, given, count):
+    """The rows that operands are called by."""
+    places = {f"x{n}": n for n in range(count)} | {
+        f"y{number}-{n}": count + number * (count - 1) + n for number in range(5) for n in range(count - 1)}
+    return [given[places[name]] for name in names]
+
+
 def chosen(a, b, to):
     """Where a > 0, b as it is: subnormals and the bits of NaN, too."""
     return programs.vector(a, b=b, op=Op.GATE, to=to)

@@ -155,8 +155,8 @@ def test_running_statistics_are_state_of_the_program():
     assert not any("num_batches_tracked" in name for name in tensors) and norm.num_batches_tracked == 2
 
 
-@pytest.mark.parametrize("block", [(1, 8), (1, 16)])
-def test_pixels_of_a_batch_may_be_more_than_x_holds(block):
+@pytest.mark.parametrize(("block", "rows"), [((1, 8), {24}), ((1, 16), {16, 8})])
+def test_pixels_of_a_batch_may_be_more_than_x_holds(block, rows):
     """For a row of the array, 96 words of it; g comes in portions, and by words, then."""
     torch.manual_seed(2)
     model = nn.Sequential(nn.Conv2d(5, 16, 1), nn.Conv2d(16, 24, 3, padding=1), *head(24))
@@ -166,8 +166,22 @@ def test_pixels_of_a_batch_may_be_more_than_x_holds(block):
     layer = next(each for each in program.layers if each.name == "gw 1")
     own = program.instructions[layer.first:layer.stop]
     parts = [each for each in own if each.opcode == Opcode.MULTIPLY]
-    assert {each["rows0"] for each in parts} >= {8} and not all(each["first"] and each["last"] for each in parts)
+    assert {each["rows0"] for each in parts} == rows and not all(each["first"] and each["last"] for each in parts)
     assert not any(each["elements"] and each["run"] == 1 for each in own if each.opcode == Opcode.LOAD)
+
+
+def test_weights_that_stream_come_once_for_all_rows():
+    """24 rows of g, three of the array's, that X holds: each column tile of the patches is converted once for them."""
+    torch.manual_seed(2)
+    model = nn.Sequential(nn.Conv2d(5, 16, 1), nn.Conv2d(16, 24, 3, padding=1), *head(24))
+    machine = accelerator(8, (1, 8), x_words=1024, w_words=128, v_words=1024)
+    step, _ = follow(model, F.cross_entropy, [draw(3)], machine, sgd(momentum=0.0))
+    program = step.lowered.program
+    layer = next(each for each in program.layers if each.name == "gw 1")
+    own = program.instructions[layer.first:layer.stop]
+    weights = [each for each in own if each.opcode == Opcode.WEIGHTS]
+    assert sum(each["tiles"] for each in weights) == 12 * 18 and {
+        each["rows0"] for each in own if each.opcode == Opcode.MULTIPLY} == {24}
 
 
 def test_operations_are_one_program_as_far_as_registers_go():
@@ -179,6 +193,21 @@ def test_operations_are_one_program_as_far_as_registers_go():
         step, _ = follow(CASES["norm"](), F.cross_entropy, [draw(3)], machine, sgd(momentum=0.0))
         count[registers] = len([each for each in step.lowered.program.tensors.values() if each.role == "inner"])
     assert count[8] < count[2]
+
+
+def test_readers_do_again_what_takes_one_tensor():
+    """A norm's x - mean, and its product with the root, are stored nowhere: whoever reads them takes x itself."""
+    torch.manual_seed(2)
+    machine = accelerator(8, (1, 8), v_words=4096)
+    step, _ = follow(CASES["norm"](), F.cross_entropy, [draw(3)], machine, sgd(momentum=0.0))
+    program = step.lowered.program
+    stored = {}
+    for layer in program.layers:
+        own = [each for each in program.instructions[layer.first:layer.stop] if each.opcode == Opcode.STORE]
+        stored[layer.name] = sum(each["count0"] * each["count1"] * each["count2"] for each in own)
+    pixels = 3 * 30 * 2                                    # words of all images
+    assert [name for name in stored if name.startswith("forward 1") and stored[name] >= pixels] == []
+    assert stored["forward 2"] == pixels
 
 
 def test_products():
