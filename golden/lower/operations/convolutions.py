@@ -12,13 +12,14 @@ from ..errors import LoweringError
 from ..memory import Home, Value, located
 from ..nodes import Made, Nodes
 from ..products.after import After
+from ..products.apart import Apart
 from ..products.convolution import convolution
 from ..products.draw import Pixels, of_gradient
 from ..products.gathered import gathered
 from ..products.matrix import matrix
 from ..products.patches import Patches
 from ..products.planes import fits, planes
-from ..products.weights import Steps, Weights, computed_weights, constant_weights
+from ..products.weights import Steps, Weights, computed_weights, constant_weights, plan
 from ..products.wide import widths
 from ..tensors import channels_last
 from .after import steps_after
@@ -121,7 +122,9 @@ def weights_gradient(net: Nodes, node: Any) -> Made:
     draw, top = draw and replace(draw, turned=True), net.value(g)
     window = _window(shape, stride, padding, dilation)
     outs, ins = shape[0] // groups, shape[1]
-    images = _bordered(net, x, padding) if any(padding) or _apart(net.value(x)) else net.value(x)
+    apart = groups == 1 and _by_words(net, window, x, top, wide)
+    if not apart:
+        images = _bordered(net, x, padding) if any(padding) or _apart(net.value(x)) else net.value(x)
     rows = top.where.permute(0, 2, 3, 1)
     try:
         rows = rows.view(-1, rows.shape[3])
@@ -131,8 +134,12 @@ def weights_gradient(net: Nodes, node: Any) -> Made:
         rows = top.where.permute(0, 2, 3, 1).view(-1, top.shape[1])
     output = net.fresh(node)
     for group in range(groups):
-        part = Value(images.where[:, group * ins:(group + 1) * ins], images.home)
-        patches = Patches(part, window.size, window.stride, window.dilation, tuple(top.shape[2:]))
+        if apart:
+            patches = Apart(net.build, net.value(x), padding, window.size, window.stride, window.dilation,
+                            tuple(top.shape[2:]))
+        else:
+            part = Value(images.where[:, group * ins:(group + 1) * ins], images.home)
+            patches = Patches(part, window.size, window.stride, window.dilation, tuple(top.shape[2:]))
         left = Value(rows[:, group * outs:(group + 1) * outs].t(), top.home)
         own = Value(output.where[group * outs:(group + 1) * outs].permute(0, 2, 3, 1), output.home)
         weights = Weights(patches.terms, patches.columns, lines=patches, wide=wide)
@@ -256,6 +263,15 @@ def _turned(net, w, groups, wide):
 def _apart(images):
     """Whether channels do not lie side by side, as in what has torch's own order."""
     return images.shape[1] > 1 and images.dims()[1][1] != 1
+
+
+def _by_words(net, window, x, top, wide):
+    """Whether gw takes one word of each patch at a time, of several, and each again for the next tap."""
+    lanes, channels = net.build.lanes, net.graph.results[x].shape[1]
+    taps = window.size[0] * window.size[1]
+    weights = Weights(top.where.numel() // top.shape[1], taps * channels, wide=wide)
+    return (taps > 1 and channels % lanes == 0 and (channels > lanes or window.stride[1] > 1)
+            and plan(net.build, weights).group == 1)
 
 
 def _bordered(net, node, padding):

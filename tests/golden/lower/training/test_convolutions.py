@@ -1,6 +1,7 @@
 """Networks with convolutions train on the golden machine with the bits of PyTorch: products, pooling, batch norm.
 
-Covers: golden/lower/operations/convolutions.py, golden/lower/operations/chained.py, golden/lower/products/patches.py.
+Covers: golden/lower/operations/convolutions.py, golden/lower/operations/chained.py, golden/lower/products/patches.py,
+golden/lower/products/apart.py.
 """
 
 import re
@@ -13,6 +14,7 @@ from torch.nn import functional as F
 
 from cosim.accelerator.training import on_machine
 from golden.lower.errors import LoweringError
+from golden.lower.operations import convolutions
 from golden.lower.operations.convolutions import input_gradient, weight_gradient
 from golden.lower.training.step import lower_step
 from golden.nn.formats import Formats
@@ -182,6 +184,25 @@ def test_weights_that_stream_come_once_for_all_rows():
     weights = [each for each in own if each.opcode == Opcode.WEIGHTS]
     assert sum(each["tiles"] for each in weights) == 12 * 18 and {
         each["rows0"] for each in own if each.opcode == Opcode.MULTIPLY} == {24}
+
+
+@pytest.mark.parametrize(("channels", "options", "fewer"), [
+    (16, (3, 1, 1), True), (16, (3, 2, 1), True), (8, (3, 2, 1), True), (16, ((3, 2), (1, 3), (2, 0)), True),
+    (16, ((2, 3), 1, (1, 2), (3, 2)), True), (8, (3, 1, 1), False), (16, (1,), False), (12, (3, 1, 1), False)])
+def test_words_of_a_column_tile_come_line_by_line(channels, options, fewer, monkeypatch):
+    """Of patches whose words lie apart those that a line's patches take for a tap are a burst, also of a stride."""
+    def bursts():
+        torch.manual_seed(2)
+        model = nn.Sequential(nn.Conv2d(5, channels, 1), nn.ReLU(), nn.Conv2d(channels, 16, *options), *head(16))
+        machine = accelerator(8, (1, 8), w_words=64, v_words=1024)
+        step, _ = follow(model, F.cross_entropy, [draw(3)], machine, sgd(momentum=0.0))
+        layer = next(each for each in step.lowered.program.layers if each.name == "gw 2")
+        own = step.lowered.program.instructions[layer.first:layer.stop]
+        loads = [each for each in own if each.opcode == Opcode.LOAD and not each["elements"]]
+        return sum(each["count1"] * each["count2"] for each in loads)
+    found = bursts()
+    monkeypatch.setattr(convolutions, "_by_words", lambda *given: False)
+    assert (found < bursts()) == fewer
 
 
 def test_operations_are_one_program_as_far_as_registers_go():
