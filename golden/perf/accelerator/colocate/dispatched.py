@@ -127,10 +127,10 @@ class Machine:
             self._enter(State.IDLE)
 
     def _run(self) -> None:
-        begun = self.timer    # cycles of START, in which instructions are fetched
+        begun = self.timer    # cycles of START; from the second on instructions are fetched
         self._enter(State.RUN)
         if not self.context:
-            self.length = self.service - begun
+            self.timer, self.length = begun - 1, self.service - 1
             return
         assert self.training is not None
         self.length = int((self.training.anew if self.anew else self.training.on)[self.place])
