@@ -1,5 +1,6 @@
 """What came of a co-location: figures by name, a table, a picture, and a trace for Perfetto."""
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,8 +59,9 @@ class Report:
     def exceeded(self) -> int:
         """Requests that took longer than the bound for as many as waited when they came."""
         times = [each for _, each in sorted(self.completions.items())]
-        return sum(each.finished - each.arrived > self.plan.bound(number + 1 - _begun(times, number, each.arrived))
-                   for number, each in enumerate(times))
+        started = [each.started for each in times]
+        return sum(each.finished - each.arrived > self.plan.bound(number + 1 - bisect_right(
+            started, each.arrived, hi=number)) for number, each in enumerate(times))
 
     @property
     def passed(self) -> bool:
@@ -112,11 +114,6 @@ class Report:
         for row in rows:
             made.add_row(*row)
         return made
-
-
-def _begun(times, number, now):
-    """Of the requests before a number, those whose batch has begun at a time."""
-    return sum(each.started <= now for each in times[:number])
 
 
 def _counts(found):

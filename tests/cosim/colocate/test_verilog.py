@@ -54,14 +54,15 @@ def test_beside_training_and_alone(manifest):
     assert np.abs(beside.latency - alone.latency).max() <= beside.plan.quantum + 200
 
 
-def test_faster_than_service(manifest):
-    """A queue that is full refuses; what is refused comes again, in order, and nothing is lost."""
-    given = both([2000] * 60)
+@pytest.mark.parametrize("count", [60, 7000])
+def test_faster_than_service(manifest, count):
+    """A queue that is full refuses; what is refused comes again, in order, and nothing is lost, in a million cycles."""
+    given = both([2000] * count)
     found, shown = on_verilog(manifest, given, timing=TIMING, level="-O0")
     assert shown.refused > 0 and found.refused == shown.refused
-    assert found.passed and found.answers.compared == 5 * 60
+    assert found.passed and found.answers.compared == 5 * count
     ended = [each.finished for _, each in sorted(shown.completions.items())]
-    assert ended == sorted(ended) and len(ended) == 60
+    assert ended == sorted(ended) and len(ended) == count
 
 
 def test_reset_within_a_batch(manifest):

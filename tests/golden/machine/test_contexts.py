@@ -1,5 +1,8 @@
 """Programs that yield, and two of them on one machine: what begins anew, whose memory is whose, who goes first."""
 
+from dataclasses import replace
+from random import Random
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.golden.machine.errors import Fault, MachineError
 from hbfp.golden.machine.machine import Machine, together
+from hbfp.golden.machine.memories import Memories
 from hbfp.golden.machine.random_programs import random_program
 from hbfp.isa.instructions import Instruction, Opcode, Unit, Wait
 from hbfp.isa.registers import Cause
@@ -95,3 +99,50 @@ def test_addresses_beyond_the_share(instruction, memory):
     with pytest.raises(Fault, match=line) as found:
         together(SYSTEM, (faulty,), (Share.of_all(4, 4),))
     assert (found.value.cause, found.value.pc) == (Cause.ADDRESS, 1)
+
+
+def whole(memories):
+    """Every array of the memories, and what is defined."""
+    return [value for name, value in sorted(vars(memories).items()) if isinstance(value, np.ndarray)] + [
+        each.defined for each in memories.all]
+
+
+def mutated(made, pick):
+    """A program of which one instruction has another address, stride or count; half of them are as they were."""
+    number = pick.choice([n for n, each in enumerate(made.instructions) if each.unit and each.values])
+    each, names = made.instructions[number], ("base", "target", "target_row", "row0", "buffer1", "i0_base", "o0_base",
+                                              "count0", "program", "words")
+    chosen = pick.choice([name for name in names if name in each.values] or [None])
+    if chosen is None or pick.random() < 0.5:
+        return made
+    return made.rewritten({number: replace(each, values=dict(each.values) | {chosen: pick.randrange(1, 1 << 12)})})
+
+
+def beside(made, filled):
+    """What a program leaves in DRAM beside a share in which every bit is ``filled``; why it stopped; whether that share
+    is as it was."""
+    memories, part = Memories(SYSTEM), Share.of_all(4, 4)
+    serving, training = (memories.share(SYSTEM, each) for each in (Share.of_all(0, 4), part))
+    for array in whole(serving):
+        array.view(np.uint8)[...] = 1 if array.dtype == bool else 0x55 * filled
+    before = [array.copy() for array in whole(serving)]
+    machine, why = Machine(made, memories=training), ""
+    try:
+        machine.run()
+    except MachineError as error:
+        why = str(error)
+    kept = all(np.array_equal(one, other) for one, other in zip(whole(serving), before, strict=True))
+    return machine.dram.data.tobytes(), machine.dram.defined.tobytes(), why, kept
+
+
+@pytest.mark.parametrize("count", [25, pytest.param(2000, marks=pytest.mark.slow)])
+def test_isolation(count):
+    """Random programs, half of them with an address, stride or count that is wrong, beside another's share: no word of
+    it is written, and none is read, as what it holds makes no difference."""
+    stopped = 0
+    for seed in range(count):
+        made = mutated(random_program(SYSTEM.share(4), seed, yields=0.2), Random(seed))
+        one, other = beside(made, 1), beside(made, 3)
+        assert one == other and one[-1], f"seed {seed}: {one[2]}"
+        stopped += bool(one[2])
+    assert 0.1 * count < stopped < 0.7 * count

@@ -62,3 +62,18 @@ def test_doorbells():
     steps = [each for each in found.turns if each.piece == 0]
     assert [each.started > bell for each, bell in zip(steps, (2000, 6000), strict=True)] == [True, True]
     assert found.rung == [2000, 6000] and len(found.turns) == 3 + 4
+
+
+@pytest.mark.slow
+def test_tags_of_two_clients():
+    """Ten thousand requests of two clients, at random: each tag comes back once, with its own arrival, in order."""
+    rng = np.random.default_rng(9)
+    clients = rng.integers(0, 2, 10_000)
+    arrivals = np.cumsum(rng.integers(1, 260, 10_000)) + 500
+    training = Quanta(np.array([100, 90]), np.array([140, 120]))
+    found = follow(DispatchUnit(depth=64, tag=32), Policy(batch=4, timeout=900), 400, training, arrivals.tolist())
+    assert list(found.completions) == list(range(10_000))
+    for client in (0, 1):
+        own = [found.completions[tag] for tag in np.flatnonzero(clients == client).tolist()]
+        assert [each.arrived for each in own] == arrivals[clients == client].tolist()
+        assert [each.finished for each in own] == sorted(each.finished for each in own)
