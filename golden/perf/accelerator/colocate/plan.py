@@ -18,8 +18,8 @@ from . import quanta
 from .dispatched import Quanta
 from .dispatched import quanta as quanta_of
 
-#: Cycles from a start to its program's first where the machine is free, and from one to the other where it is not.
-_BEGIN, _BETWEEN = 1, max(control.PARKED, control.SETTLED) + 2
+#: Cycles from a start to its program's first where the machine is free, and at most until it is.
+_BEGIN, _BETWEEN = 1, control.SETTLED + 2
 
 
 @dataclass(frozen=True)

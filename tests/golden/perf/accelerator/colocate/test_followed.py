@@ -37,7 +37,7 @@ def test_cycles_that_are_skipped_change_nothing(seed, monkeypatch):
     assert follow(UNIT, policy, service, training, arrivals, **options) == quick
     batches = [each for each in quick.turns if each.piece < 0]
     assert [tag for each in batches for tag in each.requests] == list(range(len(arrivals)))
-    assert all(each.ran == service - 1 for each in batches) and len(batches) >= len(arrivals) / policy.batch
+    assert all(each.ran < service for each in batches) and len(batches) >= len(arrivals) / policy.batch
     if training is not None:
         pieces = [each.piece for each in quick.turns if each.piece >= 0]
         assert pieces == [number % len(training.on) for number in range(len(pieces))] and (pieces or bells)
