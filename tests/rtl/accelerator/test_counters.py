@@ -1,5 +1,8 @@
 # amaranth: UnusedElaboratable=no
-"""Counters count every event, whoever reads them, and start anew when they are cleared."""
+"""Counters count every event, whoever reads them, and start anew when they are cleared.
+
+Covers: rtl/accelerator/counters_apart.py.
+"""
 
 import numpy as np
 import pytest
