@@ -39,6 +39,7 @@ OTHERS = {
     "vector_rows": (4, {"registers", "vector_on_v", "vector"}),
     "vector_lanes": (2, {"registers", "vector_on_v", "vector"}),
     "function_lanes": (2, {"registers", "vector_on_v", "vector"}),
+    "short_rows": (2, {"vector_on_v", "vector"}),
     "functions": (("exp", "log"), {"registers", "vector_on_v", "vector"}),
     "x_words": (512, {"registers", "x_memory"}),
     "w_words": (512, {"registers", "w_memory", "load", "walk"}),

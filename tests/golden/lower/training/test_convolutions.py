@@ -32,7 +32,8 @@ MACHINES = {"8": accelerator(8, (1, 8)), "8-aligned": accelerator(8, (1, 8), acc
             "8-tiles": accelerator(8, (8, 8), v_words=1024, x_words=512),
             "16-tiles": accelerator(16, (16, 16), v_words=1024, x_words=1024)}
 #: Of whose products both operands have 6 bits, or 7, in place of 4.
-WIDE = {"8": accelerator(mantissa=4, wide=6), "8-aligned": accelerator(mantissa=4, accumulate="aligned", wide=7),
+WIDE = {"8": accelerator(mantissa=4, wide=6, x_words=512),
+        "8-aligned": accelerator(mantissa=4, accumulate="aligned", wide=7, x_words=512),
         "8-short": accelerator(mantissa=4, wide=6, w_words=128, x_words=512),
         "16-long": accelerator(16, (1, 32), 4, wide=6, v_words=512, x_words=512, w_words=1024),
         "8-tiles": accelerator(8, (8, 8), 4, wide=6, v_words=1024, x_words=1024)}
