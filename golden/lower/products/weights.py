@@ -214,7 +214,7 @@ def convert_tiles(build: Builder, weights: Weights, plan: Plan, span: Span, firs
     some = min(weights.terms - row, tiles * rows)
     square, side = build.accelerator.core.format.block[0], tall(build)
     if weights.by_columns:                             # rows are N, lanes along K
-        lines, words, steps = wide, high // lanes, (max(lanes, square), side // lanes)
+        lines, words, steps = wide, tiles * rows // lanes, (max(lanes, square), side // lanes)
     else:
         lines, words, steps = some, count, (side, max(1, square // lanes))
     down, across = pieces(lines, words, *steps, build.v.size // 4, build.v.size)
