@@ -9,8 +9,10 @@ from .design import ConflictError, Design
 from .fields import nested, several, whole
 from .format import HBFPFormat
 
-#: Sides of an accelerator's array: powers of two; a bus has at most 1024 bits.
-SIDES = (4, 8, 16, 32)
+#: Rows and columns of an accelerator's array: powers of two; a bus, a word of V, has at most 1024 bits.
+ROWS, COLUMNS = (4, 8, 16, 32, 64, 128, 256), (4, 8, 16, 32)
+#: Addresses of X at the most.
+_ADDRESSES = 1 << 18
 #: Kinds of number that its array may compute with.
 NUMBERS = ("hbfp", "fp32", "bf16", "fp16")
 #: Functions of FP32 that a vector unit may have; programs number them in this order.
@@ -49,7 +51,7 @@ class Share:
 
     def words(self, accelerator: "Accelerator") -> dict[str, tuple[int, int]]:
         """Memory, ``v``, ``x``, ``w`` or ``p`` -> its first address and the one behind its last."""
-        each = {name: getattr(accelerator, f"{name}_words") // SHARES for name in "vxwp"}
+        each = {name: getattr(accelerator, "x_pieces" if name == "x" else f"{name}_words") // SHARES for name in "vxwp"}
         return {name: (first * each[name], (first + size) * each[name])
                 for name, first, size in zip("vxwp", self.first, self.size, strict=True)}
 
@@ -72,7 +74,7 @@ class Accelerator(describe.Description):
     Parameters
     ----------
     core : Design
-        A core with equal sides of 4, 8, 16 or 32; 4 only with mantissas of more than 4 bits.
+        A core of 4 to 256 rows and 4 to 32 columns, powers of two; 4 rows only with mantissas of more than 4 bits.
     x_words, v_words : int
         Words of the memories X (rows of the core, mantissas and exponents) and V.
     w_words : int
@@ -131,9 +133,9 @@ class Accelerator(describe.Description):
                              **_tag("vr"))
     short_rows: int = whole(0, 0, 256, title="Short rows", usual="one", **_tag("sr"),
                             text="rows of one word that a pass of the vector unit may take, each with its own sums")
-    vector_lanes: int = whole(0, 0, SIDES[-1], title="Vector lanes", usual="as many as columns", where="turned",
+    vector_lanes: int = whole(0, 0, COLUMNS[-1], title="Vector lanes", usual="as many as columns", where="turned",
                               text="lanes of the vector unit, which serve the columns in turns", **_tag("vl"))
-    function_lanes: int = whole(0, 0, SIDES[-1], title="Function lanes", usual="as many as vector lanes",
+    function_lanes: int = whole(0, 0, COLUMNS[-1], title="Function lanes", usual="as many as vector lanes",
                                 where="shared", **_tag("fl"),
                                 text="evaluators of exp, rsqrt and so on, which serve the vector unit's lanes in turns")
     functions: tuple[str, ...] = several(
@@ -161,10 +163,9 @@ class Accelerator(describe.Description):
         if not core.blocked:    # elements are grouped as blocks of a word are, which share nothing
             fmt = HBFPFormat(mantissa=core.format.mantissa, block=(1, core.rows))
             object.__setattr__(self, "core", core := replace(core, format=fmt))
-        if core.rows not in SIDES:
-            raise ConflictError("rows", core.rows, f"must be one of {', '.join(map(str, SIDES))} in an accelerator")
-        if core.cols != core.rows:
-            raise ConflictError("cols", core.cols, f"must be {core.rows}, as many as rows, in an accelerator")
+        for name, value, sides in (("rows", core.rows, ROWS), ("cols", core.cols, COLUMNS)):
+            if value not in sides:
+                raise ConflictError(name, value, f"must be one of {', '.join(map(str, sides))} in an accelerator")
         if self.packed > core.rows:
             raise ConflictError("rows", core.rows, f"must be at least {self.packed} in an accelerator of "
                                 f"{self.mantissa} bits")
@@ -191,9 +192,15 @@ class Accelerator(describe.Description):
             value = getattr(self, name)
             if value & value - 1:
                 raise ConflictError(name, value, "must be a power of two")
+        if self.x_pieces > _ADDRESSES:
+            raise ConflictError("x_words", self.x_words, f"must be at most {_ADDRESSES // self.row_pieces} with "
+                                f"{core.rows} rows and {core.cols} columns")
         if self.burst * self.beat > 4096:
             raise ConflictError("burst", self.burst, f"must be at most {4096 // self.beat} with beats of {self.beat} "
                                 "bytes: a burst stays in 4 KiB")
+        if self.x_words < self.word_pieces * self.memory_banks:
+            raise ConflictError("x_words", self.x_words, f"must be at least {self.word_pieces * self.memory_banks} in "
+                                f"{self.memory_banks} banks of words of {self.word_pieces} rows")
         if self.dispatch:
             if self.dispatch == 1 or self.dispatch & self.dispatch - 1:
                 raise ConflictError("dispatch", self.dispatch, "must be 0 or a power of two from 2 on")
@@ -201,10 +208,10 @@ class Accelerator(describe.Description):
                 raise ConflictError("dispatch_batch", self.dispatch_batch,
                                     f"must be at most {self.dispatch}, the requests that the dispatcher holds")
         if self.contexts > 1:
-            for name in ("x_words", "v_words"):
-                if (value := getattr(self, name)) < SHARES * self.memory_banks:
-                    raise ConflictError(name, value, f"must be at least {SHARES * self.memory_banks} with two contexts "
-                                        f"and {self.memory_banks} banks: memories are shared by sixteenths")
+            for name, each in (("x_words", self.word_pieces), ("v_words", 1)):
+                if (value := getattr(self, name)) < (least := SHARES * max(self.memory_banks, each > 1) * each):
+                    raise ConflictError(name, value, f"must be at least {least} with two contexts and "
+                                        f"{self.memory_banks} banks: memories are shared by sixteenths")
             for name, least in (("w_words", core.rows), ("p_words", self.lanes // 2)):
                 if (value := getattr(self, name)) < SHARES * least:
                     raise ConflictError(name, value, f"must be at least {SHARES * least} with two contexts, {SHARES} "
@@ -213,6 +220,9 @@ class Accelerator(describe.Description):
     def _check_sparse(self):
         """ConflictError unless a row of a sparse command is some words of X, of one block."""
         core, reach = self.core, self.core.reach(self.core.rows)
+        if self.oblong:
+            raise ConflictError("cols", core.cols, f"must be {core.rows}, as many as rows, in an accelerator with "
+                                "sparse weights")
         if core.format.terms < reach:
             raise ConflictError("block", core.format.block, f"must have at least {reach} terms along K, those of a "
                                 "sparse pass, in an accelerator with sparse weights")
@@ -304,6 +314,41 @@ class Accelerator(describe.Description):
     def lanes(self) -> int:
         """FP32 numbers of a word of V."""
         return self.core.cols
+
+    @property
+    def piece(self) -> int:
+        """Mantissas at an address of X: the fewer of a word of V and a row of the core; the greater has several."""
+        return min(self.core.rows, self.core.cols)
+
+    @property
+    def whole(self) -> int:
+        """Mantissas that are a word of V, or several, and a row of the core, or several."""
+        return max(self.core.rows, self.core.cols)
+
+    @property
+    def word_pieces(self) -> int:
+        """Addresses of X that a word of V fills: more than one with more columns than rows."""
+        return self.core.cols // self.piece
+
+    @property
+    def row_pieces(self) -> int:
+        """Addresses of X that are a row of the core: more than one with more rows than columns."""
+        return self.core.rows // self.piece
+
+    @property
+    def piece_segments(self) -> int:
+        """Exponents at an address of X."""
+        return max(1, self.piece // self.core.format.terms)
+
+    @property
+    def x_pieces(self) -> int:
+        """Addresses of X."""
+        return self.x_words * self.row_pieces
+
+    @property
+    def oblong(self) -> bool:
+        """Whether rows and columns differ."""
+        return self.core.rows != self.core.cols
 
     @property
     def unit_lanes(self) -> int:

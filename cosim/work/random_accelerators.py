@@ -17,6 +17,8 @@ from .random_designs import option_values
 RECODED = 4
 #: Most accelerators are HBFP, which has most options.
 _ARITHMETICS = ("hbfp",) * 5 + NUMBERS
+#: Rows and columns where they differ.
+_OBLONG = ((4, 8), (8, 4), (4, 16), (16, 4))
 #: Words of a memory.
 _WORDS = (64, 128, 256)
 
@@ -29,17 +31,18 @@ def draw(seed: int, number: int = 0, *, side: int = 8) -> Accelerator:
     seed, number : int
         The sequence, and the place in it; an accelerator does not depend on the others.
     side : int
-        Rows and columns.
+        Rows and columns of every other one; the others' may differ.
     """
     rng = random.Random(f"accelerator {seed} {number}")
     refused = describe.unserved(Design, ACCELERATOR)
     while True:
-        values = option_values(rng, side, side, 4 * side, 8 * side)
+        rows, cols = (side, side) if rng.random() < 0.5 else rng.choice(_OBLONG)
+        values = option_values(rng, rows, cols, 4 * side, 8 * side)
         terms = 4 << rng.randint(0, 3)
-        values |= {"depth": rng.randint(side, 8 * side), "block": rng.choice(((1, terms), (terms, terms)))}
-        values |= _system_values(rng, side) | {"arithmetic": rng.choice(_ARITHMETICS)}
+        values |= {"depth": rng.randint(max(side, rows), 8 * side), "block": rng.choice(((1, terms), (terms, terms)))}
+        values |= _system_values(rng, cols) | {"arithmetic": rng.choice(_ARITHMETICS)}
         values |= {"short_rows": rng.randint(0, values["row_words"])}
-        if values["short_rows"] == 1 or values["vector_lanes"] != side:
+        if values["short_rows"] == 1 or values["vector_lanes"] != cols:
             values["short_rows"] = 0
         unserved = refused | describe.unserved(Design, KINDS[values["arithmetic"]].use)
         try:
@@ -60,9 +63,11 @@ def _system_values(rng, side):
     lanes = rng.choice([number for number in range(1, side + 1) if not side % number])
     shared = rng.choice([number for number in range(1, lanes + 1) if not lanes % number])
     functions = rng.choice((FUNCTIONS, tuple(name for name in FUNCTIONS if rng.random() < 0.4)))
-    return {**{f"{name}_words": rng.choice(_WORDS) for name in "xwvp"}, "row_words": rng.randint(1, 6),
+    contexts = rng.choice((1, 1, 1, 2))
+    words = _WORDS if contexts == 1 else _WORDS[-1:]    # shares of less would be too small
+    return {**{f"{name}_words": rng.choice(words) for name in "xwvp"}, "row_words": rng.randint(1, 6),
             "vector_rows": rng.randint(1, 6), "vector_lanes": lanes, "functions": functions,
             "function_lanes": shared if functions else 0, "queue": rng.randint(2, 6), "reads": rng.randint(1, 8),
-            "burst": rng.randint(1, 16), "contexts": (contexts := rng.choice((1, 1, 1, 2))),
+            "burst": rng.randint(1, 16), "contexts": contexts,
             "memory_banks": rng.choice((0, 1, 2, 4, 8)),
             **({"dispatch": rng.choice((0, 4, 16)), "dispatch_batch": rng.randint(1, 4)} if contexts > 1 else {})}

@@ -34,8 +34,10 @@ def convert(accelerator: Accelerator, memories: Memories, seed: int, instruction
         drawn = numbers(instruction["key"] ^ seed, places, accelerator.lanes).reshape(rows, -1)
         given.append(drawn.astype(np.int32) >> NUMBER - fmt.noise_bits)
 
+    beyond = 0 if instruction["columns"] else -words * accelerator.lanes % design.rows    # of K along the lanes
+
     def encode(step, turned, axis):
-        whole = [np.pad(each, ((0, -rows % step), (0, 0))) for each in given]
+        whole = [np.pad(each, ((0, -rows % step), (0, beyond))) for each in given]
         matrix, *noise = (np.ascontiguousarray(each.T if turned else each) for each in whole)
         return elements.encode(design, matrix, fmt, *noise, axis=axis)
 
@@ -44,15 +46,15 @@ def convert(accelerator: Accelerator, memories: Memories, seed: int, instruction
         return
     to_w, columns = instruction["to_w"], instruction["columns"]
     into = (_columns_to_x if columns else _rows_to_x) if not to_w else _rows_to_w if columns else _columns_to_w
-    into(design, memories, instruction, encode)
+    into(accelerator, memories, instruction, encode)
 
 
-def _segments(design: Design, blocks: Blocks, per_block: np.ndarray, line: int, size: int) -> np.ndarray:
+def _segments(design: Design, blocks: Blocks, per_block: np.ndarray, line: int, size: int, height: int) -> np.ndarray:
     """Exponents or flags for each line (axis ``line``) and each of the ``size`` segments along the other axis.
 
-    A block that is longer than a segment serves all of those that it covers.
+    A block that is longer than a segment, which has ``height`` terms, serves all of those that it covers.
     """
-    lines = per_line(blocks, per_block, line).repeat(design.format.terms // design.height, axis=1 - line)
+    lines = per_line(blocks, per_block, line).repeat(max(1, design.format.terms // height), axis=1 - line)
     return lines.take(np.arange(size), axis=1 - line)
 
 
@@ -71,56 +73,61 @@ def _digits(design, instruction, mantissa):
     return np.stack([low, high], axis=-1).reshape(len(mantissa), -1)
 
 
-def _rows_to_x(design, memories, instruction, encode):
-    """Blocks along the lanes; a word of X for each word of V."""
-    rows, words = instruction["rows"], instruction["words"]
-    target = nest((words, rows), (instruction["target_word"], instruction["target_row"]), instruction["target"])
-    _write_x(design, memories, instruction, encode(1, False, -1), target)
+def _rows_to_x(accelerator, memories, instruction, encode):
+    """Blocks along the lanes; a word of V fills pieces of X, or is one; rows are filled up to rows of the core."""
+    blocks, each = encode(1, False, -1), accelerator.word_pieces
+    rows, words = len(blocks.mantissa), blocks.mantissa.shape[1] // accelerator.lanes
+    target = nest((each, words, rows), (1, instruction["target_word"], instruction["target_row"]),
+                  instruction["target"])
+    _write_x(accelerator, memories, instruction, blocks, target.reshape(rows, -1))
 
 
-def _columns_to_x(design, memories, instruction, encode):
-    """Rows along K, transposed: a row of X for each lane, filled up to whole words and whole blocks."""
-    blocks = encode(max(design.rows, design.format.terms), True, -1)
+def _columns_to_x(accelerator, memories, instruction, encode):
+    """Rows along K, transposed: a row of X for each lane, filled up to whole words, rows of the core and blocks."""
+    side, each = accelerator.lanes, accelerator.word_pieces
+    blocks = encode(max(accelerator.whole, accelerator.core.format.terms), True, -1)
     rows, terms = blocks.mantissa.shape
-    target = nest((terms // design.rows, design.rows, instruction["words"]),
-                  (instruction["target_row"], 1, instruction["target_word"]), instruction["target"])
-    _write_x(design, memories, instruction, blocks, target.reshape(rows, -1))
+    apart = instruction["target_word"] // side if accelerator.oblong else 1
+    target = nest((each, terms // side, side, instruction["words"]),
+                  (1, instruction["target_row"], apart, instruction["target_word"]), instruction["target"])
+    _write_x(accelerator, memories, instruction, blocks, target.reshape(rows, -1))
 
 
-def _write_x(design, memories, instruction, blocks, words):
-    """Write blocks (rows, K); ``words`` are addresses in X (rows, words of a row)."""
-    words = memories.x.writes(words)
+def _write_x(accelerator, memories, instruction, blocks, words):
+    """Write blocks (rows, K); ``words`` are addresses in X (rows, pieces of a row)."""
+    words, design = memories.x.writes(words), accelerator.core
     digits = _digits(design, instruction, blocks.mantissa)
-    memories.x_data[words] = digits.reshape(*words.shape, design.rows)
+    memories.x_data[words] = digits.reshape(*words.shape, accelerator.piece)
+    segments = words.shape[1] * accelerator.piece_segments
     for name, values in (("x_exponent", blocks.exponent), ("x_invalid", blocks.invalid)):
-        lines = _segments(design, blocks, values, 0, words.shape[1] * design.segments)
-        getattr(memories, name)[words] = lines.reshape(*words.shape, design.segments)
+        lines = _segments(design, blocks, values, 0, segments, accelerator.piece // accelerator.piece_segments)
+        getattr(memories, name)[words] = lines.reshape(*words.shape, -1)
 
 
-def _rows_to_w(design, memories, instruction, encode):
-    """Rows along K: a column tile for each word, filled up to whole tiles and whole blocks."""
-    blocks = encode(max(design.rows, design.format.terms), False, -2)
+def _rows_to_w(accelerator, memories, instruction, encode):
+    """Rows along K: a column tile for each word, filled up to whole words, rows of the core and blocks."""
+    blocks = encode(max(accelerator.whole, accelerator.core.format.terms), False, -2)
     start = nest((instruction["words"],), (instruction["target_word"],), instruction["target"])
-    _write(design, memories, instruction, blocks, start[:, None] + np.arange(len(blocks.mantissa)))
+    _write(accelerator, memories, instruction, blocks, start[:, None] + np.arange(len(blocks.mantissa)))
 
 
-def _columns_to_w(design, memories, instruction, encode):
-    """Rows along N, transposed: a column tile for each ``cols`` of them."""
-    blocks = encode(design.cols, True, -2)
+def _columns_to_w(accelerator, memories, instruction, encode):
+    """Rows along N, transposed: a column tile for each ``cols`` of them, K filled up to whole tiles."""
+    blocks = encode(accelerator.lanes, True, -2)
     terms, columns = blocks.mantissa.shape
-    start = nest((columns // design.cols,), (instruction["target_row"],), instruction["target"])
-    _write(design, memories, instruction, blocks, start[:, None] + np.arange(terms))
+    start = nest((columns // accelerator.lanes,), (instruction["target_row"],), instruction["target"])
+    _write(accelerator, memories, instruction, blocks, start[:, None] + np.arange(terms))
 
 
-def _write(design, memories, instruction, blocks, rows):
+def _write(accelerator, memories, instruction, blocks, rows):
     """Write blocks (K, N); ``rows`` are addresses in W (column tiles, K)."""
-    rows = memories.w.writes(rows)
+    rows, design = memories.w.writes(rows), accelerator.core
     tiles, terms = rows.shape
     digits = _digits(design, instruction, blocks.mantissa)
     memories.w_data[rows], memories.w_index[rows] = digits.reshape(terms, tiles, design.cols).transpose(1, 0, 2), -1
     segments = rows[:, ::design.height] // design.height
     for name, values in (("w_exponent", blocks.exponent), ("w_invalid", blocks.invalid)):
-        lines = _segments(design, blocks, values, 1, terms // design.height)
+        lines = _segments(design, blocks, values, 1, terms // design.height, design.height)
         if instruction["wide"]:
             lines = lines[:, instruction["part"]::2].repeat(2, axis=1)
         getattr(memories, name)[segments] = lines.reshape(-1, tiles, design.cols).transpose(1, 0, 2)

@@ -222,12 +222,23 @@ class Core:
             own = memories.x.reads(address[..., None] + np.arange(self.accelerator.spread))
             mantissa = memories.x_data[own].reshape(*address.shape, self.design.reach(self.design.rows))
             return mantissa, memories.x_exponent[own[..., 0]], memories.x_invalid[own[..., 0]]
-        own = memories.x.reads(address)
+        pieces = np.arange(self.accelerator.row_pieces)
+        own = memories.x.reads(address[..., None] + pieces)
         if not instruction["wide_x"]:
-            return memories.x_data[own], memories.x_exponent[own], memories.x_invalid[own]
-        low = memories.x.reads(address + instruction["low"])    # the second beat's exponents count
-        mantissa = self._joined(memories.x_data[own], memories.x_data[low])
-        return mantissa, memories.x_exponent[low], memories.x_invalid[low]
+            return self._row(memories.x_data[own]), *self._scales(own)
+        low = memories.x.reads(address[..., None] + pieces + instruction["low"])    # the second beat's exponents count
+        return self._joined(*(self._row(memories.x_data[each]) for each in (own, low))), *self._scales(low)
+
+    @staticmethod
+    def _row(pieces):
+        """Rows of the core from what their pieces have: (..., pieces, n) to (..., pieces n)."""
+        return pieces.reshape(*pieces.shape[:-2], pieces.shape[-2] * pieces.shape[-1])
+
+    def _scales(self, words):
+        """Exponents and flags of rows of the core: of a segment of several pieces those of the first."""
+        x = self.memories
+        return tuple(found[..., ::found.shape[-1] // self.design.segments] for found in (
+            self._row(x.x_exponent[words]), self._row(x.x_invalid[words])))
 
     def _joined(self, high, low):
         """Wide mantissas from digits; MachineError if these are not those of wide mantissas."""

@@ -111,7 +111,8 @@ class Memories:
     v : Memory
         ``v_data`` (words, lanes), uint32.
     x : Memory
-        ``x_data`` (words, rows), ``x_exponent`` and ``x_invalid`` (words, segments).
+        Words are pieces of a row of the core, or all of it. ``x_data`` (pieces, lanes), ``x_exponent`` and
+        ``x_invalid`` (pieces, segments).
     w : Memory
         Words are rows. ``w_data`` (rows, columns), ``w_exponent`` and ``w_invalid`` (segments of rows, columns);
         ``w_index`` (rows, columns), -1 where weights are not sparse.
@@ -122,13 +123,13 @@ class Memories:
     def __init__(self, accelerator: Accelerator) -> None:
         core = accelerator.core
         self.v = Memory("V", accelerator.v_words, accelerator.lanes)
-        self.x, self.w = Memory("X", accelerator.x_words), Memory("W", accelerator.w_words)
+        self.x, self.w = Memory("X", accelerator.x_pieces), Memory("W", accelerator.w_words)
         self.p = Memory("P", accelerator.p_words)
         segments = accelerator.w_words // core.height, accelerator.lanes
         self.v_data = np.full((accelerator.v_words, accelerator.lanes), UNDEFINED, np.uint32)
-        self.x_data = np.zeros((accelerator.x_words, core.rows), np.int32)
-        self.x_exponent = np.zeros((accelerator.x_words, core.segments), np.int32)
-        self.x_invalid = np.zeros((accelerator.x_words, core.segments), bool)
+        self.x_data = np.zeros((accelerator.x_pieces, accelerator.piece), np.int32)
+        self.x_exponent = np.zeros((accelerator.x_pieces, accelerator.piece_segments), np.int32)
+        self.x_invalid = np.zeros((accelerator.x_pieces, accelerator.piece_segments), bool)
         self.w_data = np.zeros((accelerator.w_words, accelerator.lanes), np.int32)
         self.w_exponent = np.zeros(segments, np.int32)
         self.w_invalid = np.zeros(segments, np.bool_)

@@ -13,6 +13,8 @@ from .random_vectors import VectorProgram
 
 #: Times that addresses are drawn until they fit.
 _TRIES = 200
+#: Most that a stride of a CONVERT is, or as much below 0.
+_STRIDE = (1 << 15) - 1
 
 
 class Draw:
@@ -157,19 +159,20 @@ class Draw:
             to_w, columns = pick.choice(((0, 0), (0, 1), (1, 0), (1, 1)))
             prune = int(core.takes_sparse and pick.random() < 0.5)
             sparse = int(prune and to_w and not columns and words % system.spread == 0)
-            tall = -(-rows // max(core.rows, core.format.terms)) * max(core.rows, core.format.terms)
+            block = max(system.whole, core.format.terms)
+            tall, wide = -(-rows // block) * block, -(-words * core.cols // core.rows) * core.rows // core.cols
             if not to_w:
-                target = (self._place_loops([words, tall // core.rows], system.x_words, size=core.rows) if columns else
-                          self._place_loops([words, rows], system.x_words))
+                target = self._turned(words, tall) if columns else self._place_loops(
+                    [wide, rows], system.x_pieces, each=system.word_pieces)
                 strides = ("target_word", "target_row")
             elif columns:
                 target = self._place_loops([words], system.w_words, each=core.rows, size=tall)
                 strides = ("target_word",)
             else:
                 target = self._place_loops([-(-rows // core.cols)], system.w_words, each=core.rows,
-                                           size=words * core.rows // (system.spread if sparse else 1))
+                                           size=wide * core.cols // (system.spread if sparse else 1))
                 strides = ("target_row",)
-            if not target:
+            if not target or max(abs(stride) for stride in target[1]) > _STRIDE:
                 return None
             values |= {"to_w": to_w, "columns": columns, "target": target[0]}
             if system.stochastic and pick.random() < 0.7:
@@ -182,6 +185,14 @@ class Draw:
                 values |= {"prune": 1, "sparse": sparse}
             return [Instruction(Opcode.CONVERT, values | dict(zip(strides, target[1], strict=True)))]
         return self._until(draw)
+
+    def _turned(self, words, tall):
+        """:meth:`_place_loops` of words and squares of ``tall`` terms whose lanes are rows of X."""
+        system, lanes = self.accelerator, self.accelerator.lanes
+        if not system.oblong:
+            return self._place_loops([words, tall // lanes], system.x_pieces, size=lanes)
+        found = self._place_loops([lanes * words, tall // lanes], system.x_pieces, each=system.word_pieces)
+        return found and (found[0], [found[1][0] * lanes, found[1][1]])
 
     def _vector(self):
         def draw():
@@ -277,9 +288,11 @@ class Draw:
         """Conversions to the tiles of a WEIGHTS, of one half of column pairs or the other; None if V has no room."""
         system, core, pick, tiles = self.accelerator, self.accelerator.core, self.pick, weights["tiles"]
         columns = pick.randint(0, 1)
-        words, rows = (1, tiles * core.rows) if columns else (tiles, core.cols)
+        words, rows = (1, tiles * core.rows) if columns else (tiles * core.rows // core.cols, core.cols)
+        if tiles * core.rows % (max(system.whole, core.format.terms) if columns else core.cols):
+            return None
         v = self._place_loops([words, rows], system.v_words, step=1, distinct=False)
-        if not v or columns and rows % max(core.rows, core.format.terms):
+        if not v:
             return None
         return [Instruction(Opcode.CONVERT, {
             "to_w": 1, "columns": columns, "words": words, "rows": rows, "base": v[0], "stride": v[1][1],
@@ -296,22 +309,23 @@ class Draw:
 
     def _wide_rows(self):
         """Conversions of rows to X, both digits of each; where they begin, how many words, how far the low digits."""
-        system, pick = self.accelerator, self.pick
-        rows = pick.randint(1, min(40, system.x_words // 2))
+        system, pick, each = self.accelerator, self.pick, self.accelerator.whole // self.accelerator.piece
+        rows = pick.randint(1, min(40, system.x_pieces // each // 2))
         v = self._place_loops([1, rows], system.v_words, step=1, distinct=False)
-        places = self._place_loops([rows, 2], system.x_words, step=1)
+        places = self._place_loops([rows, 2], system.x_pieces, each=each, step=each)
         if not v or not places:
             return None, 0, 0, 0
         base, (_, low) = places
         return [Instruction(Opcode.CONVERT, {
-            "words": 1, "rows": rows, "base": v[0], "stride": v[1][1], "target": base + part * low, "target_row": 1,
-            "wide": 1, "part": part}) for part in range(2)], base, rows, low
+            "words": 1, "rows": rows, "base": v[0], "stride": v[1][1], "target": base + part * low, "target_row": each,
+            "target_word": system.word_pieces, "wide": 1, "part": part}) for part in range(2)], base, rows * each, low
 
     def _pass(self, rows, passes, first=0, words=None, low=0, each=1):
         """Values of a MULTIPLY for its loops, bounded or not, within words of X from ``first`` on; a row has ``each``.
         """
-        pick, words = self.pick, words or self.accelerator.x_words
+        pick, words = self.pick, words or self.accelerator.x_pieces
         values = {f"passes{loop}": count for loop, count in enumerate(passes)}
+        each = max(each, self.accelerator.row_pieces)
         found = self._place_loops([*rows, *passes], words, each=each, size=each, distinct=False)
         if not found:
             return None

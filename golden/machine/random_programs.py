@@ -46,12 +46,12 @@ class _Maker:
         vectors, words = vector_programs(VectorUnit.of(accelerator), accelerator.lanes, accelerator.p_words, self.pick)
         self.records_at = len(data)
         self.vectors_at = self.records_at + len(records)
-        unit = np.eye(core.rows, dtype=np.float32)
+        unit = np.eye(core.rows, accelerator.whole, dtype=np.float32)
         self.unit_at = self.vectors_at + 8 * accelerator.p_words
         self.unit_record_at = self.unit_at + unit.nbytes
-        unit_records = pack_records(accelerator, unit)
+        unit_records = pack_records(accelerator, unit[:, :core.rows])
         self.found_at = self.unit_record_at + len(unit_records)
-        self.limit = self.found_at + (accelerator.v_words + accelerator.w_words + accelerator.x_words) * beat
+        self.limit = self.found_at + (accelerator.v_words + accelerator.w_words + accelerator.x_pieces) * beat
         self.memory = (Region(0, data), Region(self.records_at, records),
                        Region(self.vectors_at, np.array(words, np.uint64).tobytes()),
                        Region(self.unit_at, unit.tobytes()), Region(self.unit_record_at, unit_records))
@@ -135,35 +135,46 @@ class _Maker:
             "memory": Memory.W, "offset": self.records_at, "count0": system.w_words // core.height})])
         self._add([Instruction(Opcode.LOAD, _ONE | {
             "memory": Memory.P, "offset": self.vectors_at, "count0": 2 * system.p_words // system.lanes})])
-        for word in range(0, system.x_words, system.v_words):
+        each = system.whole // system.piece    # addresses of X that a row takes
+        for row in range(0, system.x_pieces // each, system.v_words):
             self._add([Instruction(Opcode.CONVERT, {
-                "words": 1, "rows": min(system.v_words, system.x_words - word), "stride": 1, "target": word,
-                "target_row": 1})])
+                "words": 1, "rows": min(system.v_words, system.x_pieces // each - row), "stride": 1,
+                "target": row * each, "target_row": each, "target_word": system.word_pieces})])
 
     def _dump(self):
         """Bring every word of V, W and X to DRAM."""
         system, side = self.accelerator, self.accelerator.core.rows
         at = self._found(self.found_at, system.v_words)
-        lost = self.pick.randrange(system.x_words - side)
-        self._add([Instruction(Opcode.LOAD, _ONE | {"offset": self.unit_at, "count0": side})])
-        self._add([Instruction(Opcode.CONVERT, {"words": 1, "rows": side, "stride": 1, "target": lost,
-                                                "target_row": 1})])
-        each = system.v_words // side    # tiles whose products V holds
-        for tile in range(0, system.w_words // side, each):
-            tiles = min(each, system.w_words // side - tile)
-            self._multiply({"base": tile * side, "tiles": tiles}, {"base": lost, "rows0": side, "columns": tiles})
+        each, words = system.whole // system.piece, system.whole // system.lanes    # of a row: addresses of X, words
+        lost = self.pick.randrange(system.x_pieces // each - side) * each
+        few = min(side, system.v_words // words)
+        for row in range(0, side, few):
+            self._add([Instruction(Opcode.LOAD, _ONE | {"offset": self.unit_at + row * words * system.beat,
+                                                        "count0": few * words})])
+            self._add([Instruction(Opcode.CONVERT, {"words": words, "rows": few, "stride": words, "target_word":
+                                                    system.word_pieces, "target": lost + row * each,
+                                                    "target_row": each})])
+        many = system.v_words // side    # tiles whose products V holds
+        for tile in range(0, system.w_words // side, many):
+            tiles = min(many, system.w_words // side - tile)
+            self._multiply({"base": tile * side, "tiles": tiles},
+                           {"base": lost, "row0": each, "rows0": side, "columns": tiles})
             at = self._found(at, tiles * side)
-        self._add([Instruction(Opcode.LOAD, _ONE | {"memory": Memory.W, "offset": self.unit_record_at,
-                                                    "count0": system.core.segments})])
+        record, height = system.record_beats * system.beat, max(side, system.core.format.terms) // system.core.height
         rows = min(system.core.depth, system.v_words, system.x_words)
-        for word in range(0, system.x_words, rows):
-            count = min(rows, system.x_words - word)
-            self._multiply({"tiles": 1}, {"base": word, "rows0": count, "columns": 1})
-            at = self._found(at, count)
+        for tile in range(system.row_pieces):    # each shows as many lanes of X as there are columns
+            self._add([Instruction(Opcode.LOAD, _ONE | {
+                "memory": Memory.W, "offset": self.unit_record_at + tile * height * record,
+                "count0": system.core.segments})])
+            for word in range(0, system.x_words, rows):
+                count = min(rows, system.x_words - word)
+                self._multiply({"tiles": 1}, {"base": word * system.row_pieces, "row0": system.row_pieces,
+                                              "rows0": count, "columns": 1})
+                at = self._found(at, count)
 
     def _multiply(self, weights, values):
         """Commands of one pass each, whose results fill V from its first word on."""
-        once = {"rows1": 1, "passes0": 1, "passes1": 1, "passes2": 1, "tiles": 1, "first": 1, "last": 1, "row0": 1}
+        once = {"rows1": 1, "passes0": 1, "passes1": 1, "passes2": 1, "tiles": 1, "first": 1, "last": 1}
         self._add([Instruction(Opcode.WEIGHTS, {"repeats": 1} | weights),
                    Instruction(Opcode.MULTIPLY, once | values),
                    Instruction(Opcode.DRAIN, {"rows0": values["rows0"], "rows1": 1, "row0": 1,

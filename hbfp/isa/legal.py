@@ -43,8 +43,18 @@ class Rule:
 def sizes(accelerator: Accelerator) -> dict[str, int]:
     """The sizes that rules name."""
     return {"lanes": accelerator.lanes, "rows": accelerator.core.rows, "height": accelerator.core.height,
+            **pieces(accelerator.core.rows, accelerator.lanes),
             "spread": accelerator.spread, **{extra: int(extra in accelerator.extras) for extra in EXTRAS},
             "requests": accelerator.requests}
+
+
+def pieces(rows: int, lanes: int) -> dict[str, int]:
+    """Of these, what rows of the core and lanes of V decide: addresses of X that a word of V fills, and a row of the
+    core has; and how far, at the least, words lie apart in X whose lanes are rows there, unless rows are lanes.
+    """
+    piece = min(rows, lanes)
+    return {"word_pieces": lanes // piece, "row_pieces": rows // piece,
+            "turned": lanes * (lanes // piece) if rows != lanes else 1}
 
 
 def _each(text, **rule):
@@ -76,6 +86,8 @@ RULES = {
     Opcode.CONVERT: (
         *_counted("words rows"),
         _each("target target_word target_row", must=Must.MULTIPLE, when={"to_w": 1}, step="rows"),
+        _each("target target_word target_row", must=Must.MULTIPLE, when={"to_w": 0}, step="word_pieces"),
+        _each("target_word", must=Must.MULTIPLE, when={"to_w": 0, "columns": 1}, step="turned"),
         _each("target_row", must=Must.ZERO, when={"to_w": 1, "columns": 1}),
         _each("target_word", must=Must.ZERO, when={"to_w": 1, "columns": 0}),
         _each("stochastic", must=Must.RANGE, low=0, high="stochastic"),
@@ -97,7 +109,9 @@ RULES = {
         _each("columns", must=Must.RANGE, when={"first": 0}, low=1, high=1),
         _each("columns", must=Must.RANGE, when={"last": 0}, low=1, high=1),
         _each("x y x_row y_row x_pass y_pass width height", must=Must.ZERO, when={"bounded": 0}),
+        _each("base row0 row1 pass0 pass1 pass2", must=Must.MULTIPLE, step="row_pieces"),
         _each("wide_x wide_w", must=Must.RANGE, low=0, high="wide"),
+        _each("low", must=Must.MULTIPLE, step="row_pieces"),
         _each("low", must=Must.ZERO, when={"wide_x": 0}),
         _each("sparse", must=Must.RANGE, low=0, high="sparse"),
         _each("base row0 row1 pass0 pass1 pass2", must=Must.MULTIPLE, when={"sparse": 1}, step="spread"),

@@ -161,7 +161,9 @@ REGISTERS = (
     Register("id", 0x00, Access.READ, f"0x{IDENTITY:08X}"),
     Register("version", 0x04, Access.READ, "of instructions and registers"),
     *_parameters(
-        ("rows", "rows of the core, and its columns, numbers of a word of V"),
+        ("rows", "sides of the core", (
+            Field("rows", 0, 16, "its rows"),
+            Field("columns", 16, 16, "its columns, numbers of a word of V, if these are not as many; else 0"))),
         ("mantissa", "bits of a mantissa, sign included", (
             Field("narrow", 0, 8, "in most operands"), Field("wide", 8, 8, "in those that are wide; 0: none can be"),
             Field("kept", 16, 4, "of sparse weights, terms that are kept"),
@@ -230,7 +232,8 @@ def parameters(accelerator: Accelerator) -> dict[str, int]:
     mantissa = core.format.mantissa | core.wide << 8
     if core.takes_sparse:
         mantissa |= core.sparse[0] << 16 | core.sparse[1] << 20
-    return {"id": IDENTITY, "version": VERSION, "rows": core.rows, "mantissa": mantissa,
+    rows = core.rows | accelerator.oblong * core.cols << 16
+    return {"id": IDENTITY, "version": VERSION, "rows": rows, "mantissa": mantissa,
             "exponent": core.format.exponent, "block": core.format.terms, "block_rows": core.format.block[0],
             **{name: getattr(accelerator, name) for name in ("x_words", "w_words", "v_words", "p_words", "row_words",
                                                              "vector_rows", "contexts")},

@@ -52,7 +52,7 @@ class BlockOrder:
     m : Module
     fmt : HBFPFormat
     side : int
-        Rows of a square.
+        Rows of a square, lanes of a word of V.
     new, held : interface
         The instruction that is taken, and that which is executed.
     start, step : Value
@@ -63,14 +63,20 @@ class BlockOrder:
         Whether elements share exponents; if not, every word comes once.
     spread : int
         Terms of a group that a sparse weight stands for, of which it keeps one; 1 where there are none.
+    height : int
+        Rows of a segment of W.
+    pieces : int
+        Words that K is filled up to a multiple of with zeros, where it runs along lanes; else squares: a row of the
+        core has so many.
     """
 
     def __init__(self, m: Module, fmt, side, new, held, start, step, wide=False, shared=True,
-                 spread=1):
+                 spread=1, height=0, pieces=1):
         self.m, self.new, self.held, self.start, self.step, self.shared = m, new, held, start, step, shared
-        self.side, self.terms, self.square, self.wide = side, fmt.terms, fmt.square, wide
+        self.side, self.square, self.wide = side, fmt.square, wide
+        self.terms = fmt.terms if shared else min(fmt.terms, side)
         self.stochastic = fmt.rounding == "stochastic"
-        self.bits = (side - 1).bit_length()
+        self.bits, self.height, self.pieces = (side - 1).bit_length(), height or side, pieces
         # Whether blocks run along rows, not lanes; whether each square leaves through the transposer.
         self.columns, self.turned = held.columns, held.to_w ^ held.columns
         self.plain = ~held.to_w & ~held.columns
@@ -111,7 +117,8 @@ class BlockOrder:
             into = Signal(len(value), name=f"{name}_instead")
             m.d.comb += into.eq(value + Mux(moves, Mux(back, -stride, stride), 0))
             return into
-        m.d.comb += pad.eq(Mux(moves, Mux(back, self.row > held.rows, self.row + 1 >= held.rows), step.pad))
+        other = Mux(back, self.row > held.rows, self.row + 1 >= held.rows)
+        m.d.comb += pad.eq(Mux(moves, self._filled(other, self.word), step.pad))
         place = moved("place", step.place, held.place_row) if self.stochastic else None
         return replace(step, source=moved("source", step.source, held.stride), place=place, pad=pad)
 
@@ -120,6 +127,25 @@ class BlockOrder:
         self.row, reach, pad = row, Signal(name="reach"), Signal(name="pad")
         self.m.d.comb += [reach.eq(row + 1 >= self.held.rows), pad.eq(row >= self.held.rows)]
         return reach, pad
+
+    def _ends_segment(self, row):
+        """Whether a row of a block or a square is the last of a segment of W."""
+        return row[:min(len(row), (self.height - 1).bit_length())].all()
+
+    def _filled(self, pad, word):
+        """Whether a word is one of zeros, those that fill up K along lanes counted, too."""
+        self.word = word
+        return pad | (word >= self.held.words) if self.pieces > 1 else pad
+
+    def _last_word(self, word, last):
+        """Whether a word is the last of its row, where without filling up it is the ``last``."""
+        low = (self.pieces - 1).bit_length()
+        return (word + 1 >= self.held.words) & (self.columns | word[:low].all()) if low else last
+
+    def _last_square(self, number, last, count=1):
+        """The same of squares, or groups of ``count`` of them."""
+        low = (max(1, self.pieces // count) - 1).bit_length()
+        return last & (~self.columns | number[:low].all()) if low else last
 
     def _within(self):
         """Blocks of a word or less: rows of a block, twice if need be, blocks of a square, words, squares of rows."""
@@ -132,14 +158,16 @@ class BlockOrder:
         twice = (self.columns if not self.square else 1) if self.shared else 0
         stop = self.plain & reach
         m.d.comb += [end.eq(value) for end, value in zip(loops.ends, (
-            r.all() | stop, phase == twice, g.all() | stop if terms < side else 1, k + 1 == held.words, reach),
-            strict=True)]
+            r.all() | stop, phase == twice, g.all() | stop if terms < side else 1,
+            self._last_word(k, k + 1 == held.words), self._last_square(j, reach)), strict=True)]
+        pad = self._filled(pad, k)
         source = loops.follow("source", ADDRESS_BITS, self.new.base,
                               (held.stride, None, held.stride << low, 1, held.stride << self.bits))
         target = loops.follow("target", ADDRESS_BITS, self.new.target,
                               (self.by_row, None, (self.by_row << low)[:ADDRESS_BITS], self.by_word, self.by_side))
         place = self._place(loops, lambda by: (by, None, by << low, 1, by << self.bits))
-        return Step(source, target, pad, row[:self.bits], phase == twice, ~r.any(), r.all(), place, loops.last)
+        return Step(source, target, pad, row[:self.bits], phase == twice, ~r.any(), self._ends_segment(r), place,
+                    loops.last)
 
     def _across(self):
         """Blocks of several words: rows, words and squares of rows of a group, twice; words, groups of rows."""
@@ -150,17 +178,18 @@ class BlockOrder:
         wide, high = square | ~self.columns, square | self.columns
         size = max(1, (count - 1).bit_length())
         loops = Loops(m, "loop", (self.bits, size, size, 1, 16, 17 - self.bits), self.start, self.step)
-        r, kk, j, phase, _, _ = loops.counter
+        r, kk, j, phase, _, groups = loops.counter
         by_rows, by_words = Signal(ADDRESS_BITS, name="by_rows"), Signal(ADDRESS_BITS, name="by_words")
         m.d.comb += [by_rows.eq(Mux(high, count * side, side)), by_words.eq(Mux(wide, count, 1))]
         row = loops.follow("row", 17, 0, (1, None, side, None, None, by_rows))
         word = loops.follow("word", 17, 0, (None, 1, None, None, by_words, None))
         reach, pad = self._ends(row)
         end = Signal(name="last_word")
-        m.d.comb += end.eq(word + 1 >= held.words)
+        m.d.comb += end.eq(self._last_word(word, word + 1 >= held.words))
+        pad = self._filled(pad, word)
         m.d.comb += [each.eq(value) for each, value in zip(loops.ends, (
             r.all() | (self.plain & reach), (kk == count - 1) | end | ~wide, (j == count - 1) | ~high | (
-                ~self.columns & reach), phase == 1, end, reach), strict=True)]
+                ~self.columns & reach), phase == 1, end, self._last_square(groups, reach, count)), strict=True)]
         far = Signal(ADDRESS_BITS, name="far")
         m.d.comb += far.eq(Mux(high, held.stride * count, held.stride) << self.bits)
         source = loops.follow("source", ADDRESS_BITS, self.new.base,
@@ -171,4 +200,4 @@ class BlockOrder:
         opens = ~kk.any() & (~high | ~r.any() & ~j.any())
         place = self._place(loops, lambda by: (by, 1, by << self.bits, None, by_words,
                                                Mux(high, by * count, by) << self.bits))
-        return Step(source, target, pad, r, phase, opens, r.all(), place, loops.last)
+        return Step(source, target, pad, r, phase, opens, self._ends_segment(r), place, loops.last)

@@ -53,8 +53,8 @@ class Convert(Component):
 
     An instruction is taken when the unit is idle. With n words to ask for (those of zeros, and both times where words
     come twice, counted) and all grants at once, it is idle again and ``done`` is high n + 3 cycles after the
-    instruction is taken; if it is transposed, n + 4 + R cycles: the last square leaves the transposer. A row of W, or
-    a word of X, is written in each of these R cycles, and so for earlier squares, while the next one comes.
+    instruction is taken; if it is transposed, n + 4 + C cycles: the last square leaves the transposer. A row of W, or
+    a word of X, is written in each of these C cycles, and so for earlier squares, while the next one comes.
 
     Members
     -------
@@ -94,6 +94,23 @@ class Convert(Component):
         def rows(self):
             """Rows of W that a word of V has, of sparse weights."""
             return self.lanes * self.sparse[0] // self.sparse[1]
+        word_pieces: int = parameter("wp", 1, rare=True)
+        row_pieces: int = parameter("rp", 1, rare=True)
+
+        @property
+        def blocks(self):
+            """Blocks of a word of V, or 1."""
+            return 1 if self.plain else max(1, self.lanes // self.format.terms)
+
+        @property
+        def height(self):
+            """Rows of a segment of W."""
+            return self.lanes // self.word_pieces * self.row_pieces // self.segments
+
+        @property
+        def oblong(self):
+            """Whether a word of V and a row of the core differ."""
+            return self.word_pieces != self.row_pieces
 
         @property
         def mantissa(self):
@@ -128,7 +145,7 @@ class Convert(Component):
         new, held = self.instruction.payload, self.held
         active, start, step = (Signal(name=name) for name in ("active", "start", "step"))
         order = BlockOrder(m, params.format, params.lanes, new, held, start, step, bool(params.wide),
-                           params.exponent > 0, params.lanes // params.rows)
+                           params.exponent > 0, params.lanes // params.rows, params.height, params.row_pieces)
         now = order.walk()
         m.d.comb += [self.read.en.eq(active & ~now.pad), self.read.addr.eq(now.source),
                      step.eq(active & (now.pad | self.read.grant))]
@@ -188,7 +205,7 @@ class Convert(Component):
         if params.takes_sparse:
             data = self._pruned(m, data)
         size = min(terms, lanes)
-        largest = [Signal(FIELD, name=f"largest{s}") for s in range(params.segments)]
+        largest = [Signal(FIELD, name=f"largest{s}") for s in range(params.blocks)]
         m.d.comb += [field.eq(largest_field(m, data[s * size:(s + 1) * size])) for s, field in enumerate(largest)]
         tops = (self._tops_of_tiles if fmt.square else self._tops_of_rows)(m, word, columns, data, largest)
 
@@ -319,16 +336,19 @@ class Convert(Component):
     def _write(self, m, held, order, word, later, mantissas, exponents):
         """Mantissas to X, W and the transposer, and those that come from there to W; exponents with them."""
         params = self.params
-        size, segments = params.exponent, params.segments
+        size, blocks = params.exponent, params.blocks
         scale = size + 1 if size else 0
-        m.submodules.transposer = transposer = Transposer(params.lanes, params.mantissa, scale, segments)
+        m.submodules.transposer = transposer = Transposer(params.lanes, params.mantissa, scale, blocks, params.oblong)
         row = Signal(params.mantissa * params.lanes)
         leaves, late = self._sparse(m, transposer) if params.takes_sparse else (None, None)
         turned_en = transposer.o_en if leaves is None else transposer.o_en & leaves
+        if params.oblong:    # rows of X lie as far apart as its words are of rows, those of W behind each other
+            m.d.comb += transposer.i_apart.eq(Mux(held.to_w, 1, held.target_word >> (params.lanes - 1).bit_length()))
         m.d.comb += [
             self.x.en.eq(Mux(order.columns, transposer.o_en, later.valid) & ~held.to_w),
             self.x.addr.eq(Mux(order.columns, transposer.o_address, later.target)),
-            self.x.data.mantissa.eq(Mux(order.columns, transposer.o.as_value(), Cat(mantissas))),
+            Cat(piece.mantissa for piece in self._pieces()).eq(
+                Mux(order.columns, transposer.o.as_value(), Cat(mantissas))),
             transposer.i_en.eq(later.valid & order.turned), transposer.i_row.eq(later.row),
             transposer.i_address.eq(later.target), transposer.i.eq(Cat(mantissas)),
             self.w.en.eq(Mux(order.columns, later.valid, turned_en) & held.to_w),
@@ -340,25 +360,34 @@ class Convert(Component):
         if size:
             self._scales(m, held, order, word, exponents, transposer, late)
 
+    def _pieces(self):
+        """What of X is written at once, piece by piece."""
+        return [self.x.data] if self.params.word_pieces == 1 else list(self.x.data)
+
     def _scales(self, m, held, order, word, exponents, transposer, late):
         """Exponents and flags beside the mantissas."""
-        size, segments, part = self.params.exponent, self.params.segments, self.params.lanes // self.params.segments
+        params, size, blocks = self.params, self.params.exponent, self.params.blocks
+        part = params.lanes // blocks
         turned_address = transposer.o_address if late is None else Mux(held.sparse, late, transposer.o_address)
-        of_row = [Signal(size + 1, name=f"row_exponent{s}", reset_less=True) for s in range(segments)]
+        of_row = [Signal(size + 1, name=f"row_exponent{s}", reset_less=True) for s in range(blocks)]
         m.d.sync += [into.eq(exponents[s * part]) for s, into in enumerate(of_row)]
+        # A segment of W may be a part of a block that is turned: each has the block's exponents.
+        ends = transposer.o_scale_en if params.height >= part else (
+            transposer.o_en & transposer.o_address[:(params.height - 1).bit_length()].all())
         m.d.comb += [
             transposer.i_scale.eq(Cat(of_row)), transposer.i_turned.eq(order.columns),
             transposer.i_scales.eq(Cat(exponents)),
             transposer.i_scales_en.eq(word.valid & word.convert & word.segment & ~held.to_w),
             transposer.i_segment.eq(word.row[(part - 1).bit_length():]),
             # Of columns the exponents are known from the first row of the segment on.
-            self.scales.en.eq(held.to_w & Mux(order.columns, word.valid & word.convert & word.segment,
-                                              transposer.o_scale_en)),
+            self.scales.en.eq(held.to_w & Mux(order.columns, word.valid & word.convert & word.segment, ends)),
             self.scales.addr.eq(Mux(order.columns, word.target, turned_address)),
         ]
-        for s, exponent in enumerate(of_row):
-            scale = Mux(order.columns, transposer.o_scales[s], exponent)
-            m.d.comb += [self.x.data.exponent[s].eq(scale[:size]), self.x.data.invalid[s].eq(scale[size])]
+        scales = [Mux(order.columns, transposer.o_scales[s], exponent) for s, exponent in enumerate(of_row)]
+        places = [(piece.exponent[s], piece.invalid[s]) for piece in self._pieces() for s in range(len(piece.exponent))]
+        for n, (exponent, invalid) in enumerate(places):
+            scale = scales[n * blocks // len(places)]
+            m.d.comb += [exponent.eq(scale[:size]), invalid.eq(scale[size])]
         for n, exponent in enumerate(exponents):
             scale = Mux(order.columns, exponent, transposer.o_scale[n])
             m.d.comb += [self.scales.data.exponent[n].eq(scale[:size]), self.scales.data.invalid[n].eq(scale[size])]

@@ -9,6 +9,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from hbfp.isa.instructions import ENDS, EXTRAS, HEADER, WAITS, WORD, Opcode, Unit, width
+from hbfp.isa.legal import pieces
 
 from ..lib.component import Component
 from ..lib.layout import ArrayLayout
@@ -74,6 +75,7 @@ class Issue(Component):
         def sizes(self):
             """The sizes that rules of instructions name."""
             return {**{name: getattr(self, name) for name in ("lanes", "rows", "height", "spread")},
+                    **pieces(self.rows, self.lanes),
                     **{extra: int(extra in self.extras) for extra in EXTRAS}, "requests": self.requests}
 
         @property

@@ -42,15 +42,28 @@ def v_layout(params):
     return ArrayLayout(32, params.lanes)
 
 
-def x_layout(params):
-    """A word of X: a row as the core takes it."""
-    return row_layout(signed(params.mantissa), params.lanes, params.exponent, params.segments)
+def x_layout(params, spread=1):
+    """A row as the core takes it, ``spread`` times as long: a word of X, or the pieces of several."""
+    rows = params.lanes // params.word_pieces * params.row_pieces * spread
+    return row_layout(signed(params.mantissa), rows, params.exponent, params.segments)
+
+
+def x_piece_layout(params):
+    """What is at an address of X: the fewer of a word of V and a row of the core."""
+    return row_layout(signed(params.mantissa), params.lanes // params.word_pieces, params.exponent,
+                      max(1, params.segments // params.row_pieces))
+
+
+def x_word_layout(params):
+    """What is written into X at once, of a word of V: a piece, or several."""
+    piece = x_piece_layout(params)
+    return piece if params.word_pieces == 1 else ArrayLayout(piece, params.word_pieces)
 
 
 def x_row_layout(params):
     """What a read of X gives: a word, or the ``spread`` words of a row of a sparse command, with the first's exponents.
     """
-    return row_layout(signed(params.mantissa), params.spread * params.lanes, params.exponent, params.segments)
+    return x_layout(params, params.spread)
 
 
 def weights_layout(params):

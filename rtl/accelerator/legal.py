@@ -59,7 +59,8 @@ def illegal(m, word, sizes):
                 m.d.comb += fields.eq(word[start:end])
                 wrong += [Value.cast(fields[field.name]).any() for field in known if field.name not in own]
                 wrong += [_breaks(rule, fields, sizes) for rule in RULES[opcode]
-                          if {rule.fields[0], *rule.when} <= own]
+                          if {rule.fields[0], *rule.when} <= own and (
+                              rule.must is not Must.MULTIPLE or rule.bounds(sizes)["step"] > 1)]
             if opcode == Opcode.NOP:
                 wrong.append(fields.unit == 0)
             with m.Case(opcode):

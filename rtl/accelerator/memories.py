@@ -7,6 +7,7 @@ written in a cycle: what the other port does keeps it *busy* for this one.
 from dataclasses import dataclass
 
 from amaranth import Cat, Const, Module, Mux, Shape, Signal
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In
 
 from hbfp.isa.ports import PATIENT, users
@@ -16,7 +17,16 @@ from ..lib.names import parameter
 from ..lib.pick import pick
 from .banked import stored
 from .control import FIRST_BITS, SIZE_BITS
-from .layouts import ADDRESS_BITS, p_layout, v_layout, w_index_layout, w_layout, w_scales_layout, x_layout
+from .layouts import (
+    ADDRESS_BITS,
+    p_layout,
+    v_layout,
+    w_index_layout,
+    w_layout,
+    w_scales_layout,
+    x_layout,
+    x_piece_layout,
+)
 from .signatures import (
     p_read,
     p_write,
@@ -107,10 +117,12 @@ def choose(ports, chosen, name):
     return value
 
 
-def busy_with(writes, address, banks):
-    """What :func:`arbitrate` takes for reads: their bank is written; None where there are two ports."""
-    low = (banks - 1).bit_length()
-    return (lambda port: writes & (port.addr[:low] == address[:low])) if banks else None
+def busy_with(writes, address, banks, step=1):
+    """What :func:`arbitrate` takes for reads, of whose addresses ``step`` are a word: their bank is written; None where
+    there are two ports.
+    """
+    low, skip = (banks - 1).bit_length(), (step - 1).bit_length()
+    return (lambda port: writes & (port.addr[skip:skip + low] == address[:low])) if banks else None
 
 
 class VMemory(Component):
@@ -160,6 +172,10 @@ class VMemory(Component):
 class XMemory(Component):
     """X: rows of the core. Each port has one user, which is always granted.
 
+    With more columns than rows a word of the memory is several rows, which are written together and read one by one;
+    with fewer a row is several words of V, which are written one by one and read together. Addresses count pieces: the
+    lesser of both. Of a segment of several pieces the first one's exponent is read.
+
     Members
     -------
     read : ``In(x_read)``
@@ -179,6 +195,8 @@ class XMemory(Component):
         spread: int = parameter("sp", 1, rare=True)
         contexts: int = parameter("cx", 1)
         memory_banks: int = parameter("mb", 0, rare=True)
+        word_pieces: int = parameter("wp", 1, rare=True)
+        row_pieces: int = parameter("rp", 1, rare=True)
 
     @staticmethod
     def ports(params):
@@ -189,12 +207,23 @@ class XMemory(Component):
         if params.spread > 1:
             self._side_by_side(m)
             return m
-        ram = stored(m, "ram", params.x_words, bits_of(x_layout(params)), banks=params.memory_banks)
-        writes, w_addr, _ = arbitrate(m, "write", [self.write], params.x_words, share=self)
-        reads, r_addr, _ = arbitrate(m, "read", [self.read], params.x_words, share=self,
-                                     busy=busy_with(writes, w_addr, params.memory_banks))
-        m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr), self.read.data.as_value().eq(ram.r_data),
-                     ram.w_en.eq(writes), ram.w_addr.eq(w_addr), ram.w_data.eq(self.write.data)]
+        rows, parts, each = params.word_pieces, params.row_pieces, params.word_pieces * params.row_pieces
+        words, low = params.x_words * parts, (each - 1).bit_length()
+        ram = stored(m, "ram", words // each, bits_of(x_piece_layout(params)) * each, parts, params.memory_banks)
+        writes, w_addr, _ = arbitrate(m, "write", [self.write], words, each, share=self)
+        reads, r_addr, _ = arbitrate(m, "read", [self.read], words, each, share=self,
+                                     busy=busy_with(writes, w_addr, params.memory_banks, each))
+        found, w_en, w_data = ram.r_data, writes, self.write.data.as_value()
+        if rows > 1:
+            place = Signal(range(rows))
+            with m.If(reads):
+                m.d.sync += place.eq(self.read.addr[:low])
+            found = pick(_parts(found, rows), place)
+        elif parts > 1:
+            found = self._row(m, [View(x_piece_layout(params), part) for part in _parts(found, parts)])
+            w_en, w_data = Mux(writes, 1 << self.write.addr[:low], 0), w_data.replicate(parts)
+        m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr), self.read.data.as_value().eq(found),
+                     ram.w_en.eq(w_en), ram.w_addr.eq(w_addr), ram.w_data.eq(w_data)]
         return m
 
     def _side_by_side(self, m):
@@ -221,6 +250,17 @@ class XMemory(Component):
                          Cat(word.mantissa.as_value() for word in (first, *words[1:]))),
                      *(getattr(self.read.data, name).eq(getattr(first, name))
                        for name in ("exponent", "invalid"))]
+
+    def _row(self, m, pieces):
+        """A row of the core, from its pieces."""
+        row = Signal(x_layout(self.params), name="row")
+        m.d.comb += row.mantissa.eq(Cat(piece.mantissa for piece in pieces))
+        if self.params.exponent:
+            for name in ("exponent", "invalid"):
+                every = [value for piece in pieces for value in piece[name]]
+                m.d.comb += [into.eq(value) for into, value in zip(
+                    row[name], every[::len(every) // self.params.segments], strict=True)]
+        return row.as_value()
 
 
 class WMemory(Component):

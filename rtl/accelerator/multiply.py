@@ -58,6 +58,8 @@ class Multiply(Component):
         segments: int = parameter("s", 1)
         wide: int = parameter("wide", 0)
         spread: int = parameter("sp", 1, rare=True)
+        word_pieces: int = parameter("wp", 1, rare=True)
+        row_pieces: int = parameter("rp", 1, rare=True)
 
     @staticmethod
     def ports(params):

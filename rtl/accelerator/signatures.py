@@ -14,8 +14,8 @@ from .layouts import (
     w_layout,
     w_row_layout,
     w_scales_layout,
-    x_layout,
     x_row_layout,
+    x_word_layout,
 )
 
 
@@ -52,13 +52,16 @@ def v_write(params):
 
 
 def x_read(params):
-    """A read port of X; where weights may be sparse, of all words that a row of a sparse command has."""
+    """A read port of X: ``addr`` is a row's, or that of its first piece.
+
+    Where weights may be sparse, of all words that a row of a sparse command has.
+    """
     return read_port(x_row_layout(params))
 
 
 def x_write(params):
-    """A write port of X."""
-    return write_port(x_layout(params))
+    """A write port of X: ``addr`` is a piece's, or that of the first of those that a word of V has."""
+    return write_port(x_word_layout(params))
 
 
 def w_read(params):

@@ -44,6 +44,8 @@ class Transposer(Component):
         Bits of an exponent with its flag; 0 where there are none, nor any port for them.
     segments : int
         Blocks of a row, each with an exponent.
+    apart : bool
+        Whether columns may lie apart.
 
     Members
     -------
@@ -51,12 +53,15 @@ class Transposer(Component):
         A row: its number, its mantissas, exponents of its segments.
     i_address : ``In``
         Address of the square's first column; the one that comes with the last row counts.
+    i_apart : ``In``
+        Only where they may lie ``apart``: how far, in addresses, columns are from each other; stays while the
+        transposer is busy.
     i_turned : ``In(1)``
         Exponents are those of columns, not of rows; stays while the transposer is busy.
     i_scales_en, i_segment, i_scales : ``In``
         Exponents of all columns in a segment of rows; one cycle before the row that ends it comes.
     o_en, o_address, o : ``Out``
-        A column, as a row of mantissas, and its address, that of the first plus its number.
+        A column, as a row of mantissas, and its address, that of the first plus its number, if they are not apart.
     o_scale_en, o_scale : ``Out``
         With the last column of a segment: exponents of the segment in each row.
     o_scales : ``Out``
@@ -72,11 +77,14 @@ class Transposer(Component):
         width: int = parameter("m")
         scale: int = parameter("e")
         segments: int = parameter("s", 1)
+        apart: bool = parameter("apart", False, rare=True)
 
     @staticmethod
     def ports(params):
         row, number = ArrayLayout(params.width, params.side), index(params.side)
         members = {"i_en": In(1), "i_row": In(number), "i": In(row), "i_address": In(ADDRESS_BITS)}
+        if params.apart:
+            members["i_apart"] = In(ADDRESS_BITS)
         if params.scale:
             of_row = ArrayLayout(params.scale, params.segments)
             members |= {"i_scale": In(of_row), "i_turned": In(1), "i_scales_en": In(1),
@@ -100,8 +108,11 @@ class Transposer(Component):
         leaving = Signal(index(side))
         first = Signal(ADDRESS_BITS, reset_less=True)
         m.d.comb += [complete.eq(self.i_en & (self.i_row == side - 1)), self.busy.eq(reading | self.o_en)]
-        m.d.sync += [self.o_en.eq(reading), leaving.eq(column), self.o_address.eq(first + column)]
+        m.d.sync += [self.o_en.eq(reading), leaving.eq(column),
+                     self.o_address.eq(first if params.apart else first + column)]
         with m.If(reading):
+            if params.apart:
+                m.d.sync += first.eq(first + self.i_apart)
             m.d.sync += column.eq(column + 1)
             with m.If(column == side - 1):
                 m.d.sync += reading.eq(0)

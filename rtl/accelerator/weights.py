@@ -44,6 +44,8 @@ class Weights(Component):
         mantissa: int = parameter("m")
         exponent: int = parameter("e")
         index: int = parameter("ix", 0, rare=True)
+        word_pieces: int = parameter("wp", 1, rare=True)
+        row_pieces: int = parameter("rp", 1, rare=True)
 
     @staticmethod
     def ports(params):
@@ -51,7 +53,8 @@ class Weights(Component):
             "w": Out(w_read(params)), "o_w": Out(stream.Signature(weights_layout(params)))}
 
     def body(self, platform):
-        m, side = Module(), (self.params.lanes - 1).bit_length()
+        rows = self.params.lanes // self.params.word_pieces * self.params.row_pieces
+        m, side = Module(), (rows - 1).bit_length()
         new, held = self.instruction.payload, self.held
         active, there, ending, start, step, room = (
             Signal(name=name) for name in ("active", "there", "ending", "start", "step", "room"))

@@ -34,12 +34,30 @@ def test_words_of_numbers_without_exponents(arithmetic, bits, packed, beats):
     assert found.core.format.block == (1, 16) and Accelerator.from_dict(found.as_dict()) == found
 
 
+@pytest.mark.parametrize("rows, cols, terms, word, row, segments", [
+    (8, 8, 4, 1, 1, 2), (4, 16, 4, 4, 1, 1), (4, 16, 16, 4, 1, 1), (16, 8, 4, 1, 2, 2), (64, 4, 32, 1, 16, 1)])
+def test_pieces(rows, cols, terms, word, row, segments):
+    """An address of X is a row of the core or a word of V, whichever is less; both are whole addresses."""
+    found = Accelerator(core=core(block=(1, terms), rows=rows, cols=cols), x_words=1024)
+    assert (found.piece, found.whole, found.oblong) == (min(rows, cols), max(rows, cols), rows != cols)
+    assert (found.word_pieces, found.row_pieces, found.piece_segments) == (word, row, segments)
+    assert found.x_pieces == 1024 * row and Share.of_all(0, 1).words(found)["x"] == (0, 64 * row)
+
+
 @pytest.mark.parametrize("options, line", [
     ({"core": core(arithmetic="fma")}, "Arithmetic fma must be one of hbfp, fp32, bf16, fp16 in an accelerator"),
     ({"core": core(arithmetic="int")}, "Arithmetic int must be one of hbfp, fp32, bf16, fp16 in an accelerator"),
-    ({"core": core(rows=2)}, "Rows 2 must be one of 4, 8, 16, 32 in an accelerator"),
+    ({"core": core(rows=2)}, "Rows 2 must be one of 4, 8, 16, 32, 64, 128, 256 in an accelerator"),
     ({"core": core(mantissa=4, rows=4)}, "Rows 4 must be at least 8 in an accelerator of 4 bits"),
-    ({"core": core(cols=8)}, "Cols 8 must be 16, as many as rows, in an accelerator"),
+    ({"core": core(cols=64)}, "Cols 64 must be one of 4, 8, 16, 32 in an accelerator"),
+    ({"core": core(rows=256, cols=4), "x_words": 8192},
+     "X words 8192 must be at most 4096 with 256 rows and 4 columns"),
+    ({"core": core(rows=8, cols=16, sparse=(2, 4))},
+     "Cols 16 must be 8, as many as rows, in an accelerator with sparse weights"),
+    ({"core": core(rows=4, cols=32), "x_words": 64, "memory_banks": 16},
+     "X words 64 must be at least 128 in 16 banks of words of 8 rows"),
+    ({"core": core(rows=4, cols=32), "x_words": 64, "contexts": 2},
+     "X words 64 must be at least 128 with two contexts and 0 banks: memories are shared by sixteenths"),
     ({"core": core(convert_lanes=2)}, "Convert lanes 2 must be 0 in an accelerator"),
     ({"core": core(sparse=(2, 4))},
      "Block 1,16 must have at least 32 terms along K, those of a sparse pass, in an accelerator with sparse weights"),

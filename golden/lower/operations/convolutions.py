@@ -222,12 +222,12 @@ def _constant(net, w, groups, wide):
 
 def _forward(net, w, groups, wide):
     """Kernels of weights (O, C, kh, kw) that are computed, with K along C and the taps."""
-    outs, channels, lanes = w.shape[0] // groups, w.shape[1], net.build.lanes
+    outs, channels, lanes, whole = w.shape[0] // groups, w.shape[1], net.build.lanes, net.accelerator.whole
     taps = w.shape[2] * w.shape[3]
 
     def kernel(group, apart):
         own = w.view(torch.narrow, 0, group * outs, outs).view(torch.permute, (0, 2, 3, 1))
-        pitch = -(-channels // lanes) * lanes
+        pitch = -(-channels // whole) * whole
         if (apart or pitch == channels or taps == 1) and own.whole_words(3, lanes) and own.where.stride()[:3] == (
                 taps * pitch, w.shape[3] * pitch, pitch):
             terms = channels if taps == 1 else taps * pitch
@@ -243,14 +243,14 @@ def _forward(net, w, groups, wide):
 
 def _turned(net, w, groups, wide):
     """Kernels of the same weights for the gradient of the images: K along O and the taps, from the last on."""
-    outs, channels, lanes = w.shape[0] // groups, w.shape[1], net.build.lanes
+    outs, channels, lanes, whole = w.shape[0] // groups, w.shape[1], net.build.lanes, net.accelerator.whole
     down, across = w.shape[2:]
 
     def kernel(group, apart):
         own = w.view(torch.narrow, 0, group * outs, outs)
         if down == across == 1:
             return computed_weights(Value(own.where[:, :, 0, 0], own.home), lanes, wide=wide)
-        high = -(-outs // lanes) * lanes if apart else outs
+        high = -(-outs // whole) * whole if apart else outs
         rows = net.build.dram.empty((down * across, high, channels))
         net.build.dram.zeros(rows.home)
         for tap in range(down * across):

@@ -25,19 +25,21 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
     (kh, kw), (sh, sw), (ph, pw), (dh, dw) = size, stride, padding, dilation
     n, c, h, w = value.shape
     oh, ow = output.shape[2:]
-    words, wide = -(-c // build.lanes), weights.wide
+    words, each, wide = -(-c // build.lanes), -(-c // machine.whole), weights.wide
+    cells, passes = each * machine.whole // machine.piece, each * machine.whole // machine.core.rows    # of a pixel
     flat = Value(output.where.permute(0, 2, 3, 1), output.home)
     dims, every = value.dims(), [each.dims() for each in (flat, *after.others)]
-    margin = (ph * w + pw) * words
+    margin = (ph * w + pw) * cells
     reach = dh * (kh - 1) + 1
 
     def space(band):
-        return (min((band - 1) * sh + reach, h) * w * words + margin) * wide.digits
+        return (min((band - 1) * sh + reach, h) * w * cells + margin) * wide.digits
     fits = [b for b in range(1, oh + 1) if space(b) <= build.x.size]
     good = [b for b in fits if b == oh and n == 1 or 2 * space(b) <= build.x.size]
     if not fits:
-        raise LoweringError(f"rows of {w} pixels of {c} channels, {reach} of them, need {space(1)} words of memory X, "
-                            f"not {build.x.size}; --x-words {1 << (space(1) - 1).bit_length()} would do")
+        least, there = (size // machine.row_pieces for size in (space(1), build.x.size))
+        raise LoweringError(f"rows of {w} pixels of {c} channels, {reach} of them, need {least} words of memory X, not "
+                            f"{there}; --x-words {1 << (least - 1).bit_length()} would do")
     band = max(good or fits)
     usual = machine.core.depth if core.plan.streamed else PASS * machine.core.rows
     most = max(1, min(machine.core.depth, after.share // core.plan.group, usual))
@@ -47,10 +49,10 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
             rows = min(band, oh - top)
             first = min(max(top * sh - ph, 0), h)
             last = max(min((top + rows - 1) * sh - ph + reach, h), first)
-            low = (last - first) * w * words + margin      # of wide pixels, low digits behind all high ones
+            low = (last - first) * w * cells + margin      # of wide pixels, low digits behind all high ones
             span = build.x.take(low * wide.digits)
             base = span.start + margin
-            _pixels(build, value, dims, image, first, last, words, base, wide, low, drawn)
+            _pixels(build, value, dims, image, first, last, words, base, cells, wide, low, drawn)
             for start, some in core.groups():
                 where, there = core.place(start, some)
                 if not there and where is not None:
@@ -62,19 +64,20 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
                     skips = [image * each[0][1] + y * each[1][1] + x * each[2][1] for each in every]
                     extra = after.bring([(0, [0, *skips], [[], *lines])], tall_ * long, some, start)
                     result = build.v.take(tall_ * long * some, kept=True)
-                    at = base + ((y * sh - ph - first) * w + x * sw - pw) * words
+                    at = base + ((y * sh - ph - first) * w + x * sw - pw) * cells
                     bounded = {"bounded": 1, "x": x * sw - pw, "y": y * sh - ph, "x_row": sw, "y_row": sh,
                                "x_pass": dw, "y_pass": dh, "width": w, "height": h} if ph or pw else {}
                     core.multiply(span, {
-                        "base": at, "rows0": long, "rows1": tall_, "row0": sw * words, "row1": sh * w * words,
-                        "passes0": words, "passes1": kw, "passes2": kh, "pass0": 1, "pass1": dw * words,
-                        "pass2": dh * w * words, **bounded, **wide.multiply(low)}, where, some, result, some, start)
+                        "base": at, "rows0": long, "rows1": tall_, "row0": sw * cells, "row1": sh * w * cells,
+                        "passes0": passes, "passes1": kw, "passes2": kh, "pass0": machine.row_pieces,
+                        "pass1": dw * cells, "pass2": dh * w * cells, **bounded, **wide.multiply(low)},
+                        where, some, result, some, start)
                     after.work(result, extra, tall_ * long, some)
                     store(build, result.start, some, flat, 3, start, skips[0], lines[0])
                     build.v.release()
 
 
-def _pixels(build, value, dims, image, first, last, words, target, wide, low, drawn):
+def _pixels(build, value, dims, image, first, last, words, target, cells, wide, low, drawn):
     """Rows of pixels to X."""
     c, w = value.shape[1], value.shape[3]
     most = max(1, build.v.size // 6 // (w * words))
@@ -86,9 +89,9 @@ def _pixels(build, value, dims, image, first, last, words, target, wide, low, dr
         here = build.v.take(rows * w * words)
         build.load(value, (), 1, here.start, words, skip=image * dims[0][1] + y * dims[2][1],
                    rows=[(rows, dims[2][1]), dims[3]])
-        own = target + (y - first) * w * words
+        own = target + (y - first) * w * cells
         if drawn is None or drawn.apart:                   # what lies between is zeros, rounded in any way
-            to_x(build, here, rows * w, words, own, words, 1, wide, low)
+            to_x(build, here, rows * w, words, own, cells, build.accelerator.word_pieces, wide, low)
         for at, count, apart, row in drawn.runs(image, y, rows, w) if drawn is not None else ():
-            to_x(build, here, count, words, own + at * words, apart * words, 1, wide, low, {
+            to_x(build, here, count, words, own + at * cells, apart * cells, build.accelerator.word_pieces, wide, low, {
                 **drawn.drawn.fields(row, 0), "base": here.start + at * words, "stride": apart * words})

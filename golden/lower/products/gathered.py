@@ -36,4 +36,4 @@ def gathered(build: Builder, value: Value, weights: Weights, steps: Steps, outpu
     core = Core(build, weights, steps)
     flat = Value(output.where.permute(0, 2, 3, 1), output.home)
     by_bands(build, loops, load, core, flat, after, whole=True,
-             zeros=kh * kw * c % (core.plan.tiles * build.lanes) > 0)
+             zeros=kh * kw * c % (core.plan.words * build.lanes) > 0)

@@ -1,7 +1,7 @@
 """Products of matrices: rows of X, band after band, with all column tiles."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import cycle
 from math import lcm
 
@@ -41,6 +41,28 @@ RESULTS = 4
 PLACES = 3
 
 
+@dataclass(frozen=True)
+class Lie:
+    """How rows lie in X: addresses from a row to the next, from a word of V to the next one's, from a pass to the next,
+    and all that a row has.
+
+    Where words of V are words of X, those of all rows lie behind each other; else a row's pieces do, since a row of the
+    core, or a word of V, has several, and so do words of X where a pass takes several.
+    """
+    row: int
+    word: int
+    one: int
+    cells: int
+
+    @classmethod
+    def of(cls, build: Builder, rows: int, cells: int, spread: int = 1) -> "Lie":
+        """Of so many rows of so many addresses, of which a pass takes ``spread`` rows of the core."""
+        machine = build.accelerator
+        if machine.oblong or spread > 1:
+            return cls(cells, machine.word_pieces, machine.row_pieces * spread, cells)
+        return cls(1, rows, rows, cells)
+
+
 def matrix(build: Builder, value: Value, weights: Weights, steps: Steps, output: Value, after: After,
            draw: Draw | None = None) -> None:
     """(..., K) times (K, N): (..., N); ``draw`` is how the first is rounded, if not to nearest."""
@@ -66,15 +88,15 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     lie in order in DRAM: it comes to V so, and is turned on its way to X. Rows that are longer than X come with the
     portions of a weight that streams, anew for each column tile. ``drawn`` is how what comes to V is rounded.
     """
-    machine, tiles, wide, spread = build.accelerator, core.plan.tiles, core.weights.wide, core.plan.spread
-    sparse = spread > 1                                    # then words of a row lie side by side in X
-    cells = tiles * wide.digits                            # words of X of a row
+    machine, tiles, words, wide = build.accelerator, core.plan.tiles, core.plan.words, core.weights.wide
+    spread = core.plan.spread
+    line, cells = core.plan.cells, core.plan.cells * wide.digits    # addresses of X of a row, and of both its digits
     step, unit = row_step(build, turned is not None), tall(build) // machine.core.rows
     together = 1 if turned is None else build.lanes        # rows that come to X at a time
 
     def pitch(rows):
         return -(-rows // together) * together
-    side, unit = unit, tiles if whole else unit
+    side, unit = unit, words if whole else tall(build) // build.lanes
     loops = joint(loops)
     sizes = [size for size, _ in loops[0]]
     rows = int(np.prod(sizes, dtype=np.int64))
@@ -84,13 +106,14 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     elif core.plan.streamed and not core.divisible:
         wanted = build.x.size // cells                     # its conversion takes longer than what comes to X anew
     passing = not whole and core.plan.streamed and pitch(min(step, rows)) * cells > build.x.size
-    most = build.x.size // (2 * core.plan.side * wide.digits if passing else cells)
+    most = build.x.size // (2 * core.plan.side * machine.row_pieces * wide.digits if passing else cells)
     if passing:
         wanted = min(machine.core.depth, most)
     chunk = band(rows, step, wanted, most)
     if chunk < 1:
-        raise LoweringError(f"{min(step, rows)} rows of {cells} words, which a block has, need more than the "
-                            f"{build.x.size} words of memory X; larger --x-words would do")
+        each, there = (size // machine.row_pieces for size in (cells, build.x.size))
+        raise LoweringError(f"{min(step, rows)} rows of {each} words, which a block has, need more than the {there} "
+                            "words of memory X; larger --x-words would do")
     if not core.resident:
         chunk = even(rows, chunk, step)
     usual = machine.core.depth if core.plan.streamed else PASS * machine.core.rows
@@ -103,29 +126,27 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
         return list(commands(count, part, most_rows, step, machine.core.rows, core.plan.columns,
                              start == 0 and (core.divisible or not core.plan.streamed)))
     most = build.v.size - core.plan.group * step * (1 + after.operands)
-    down, across = pieces(pitch(part), tiles, min(step, pitch(rows)), unit, after.share, most)
+    down, across = pieces(pitch(part), words, min(step, pitch(rows)), unit, after.share, most)
     if core.plan.group == 1 and weights_lie_apart(core, build.lanes) and -(-rows // chunk) >= BANDS:
         set_apart(build, core.weights)
     ring = _for_results(build, part * (1 + after.operands)) if core.plan.streamed else build.v
-    several = min(PLACES, max(1, build.v.size // 2 // (down * tiles)))
-    places = cycle([_zeros(build, down * tiles) for _ in range(several)]) if zeros else None
+    several = min(PLACES, max(1, build.v.size // 2 // (down * words)))
+    places = cycle([_zeros(build, down * words) for _ in range(several)]) if zeros else None
 
-    def pieces_of(start, x, low, high, word, words, most):
-        """Bring words of rows to X, at most so many rows at a time, low digits ``low`` words behind the high ones;
+    def pieces_of(start, x, low, lie, high, word, count, most):
+        """Bring words of rows to X, at most so many rows at a time, low digits ``low`` addresses behind the high ones;
         yields behind each piece.
         """
         for row in range(0, high, most):
-            lower, target = min(most, high - row), x + (
-                row * tiles + word if sparse else word * pitch(high) + row)
+            lower, target = min(most, high - row), x + word * lie.word + row * lie.row
             if turned is not None:
-                turn(build, turned, start + row, lower, word, words, target, pitch(high), drawn, wide, low)
+                turn(build, turned, start + row, lower, word, count, target, lie, drawn, wide, low)
                 yield
                 continue
-            here = build.v.take(lower * words) if places is None else next(places)
+            here = build.v.take(lower * count) if places is None else next(places)
             for done, skips, lines in boxes(loops, start + row, lower):
-                load(skips[0], lines[0], here.start + done * words, word, words)
-            steps = (tiles, 1) if sparse else (1, high)
-            to_x(build, here, lower, words, target, *steps, wide, low, fields_of(drawn, start + row, word))
+                load(skips[0], lines[0], here.start + done * count, word, count)
+            to_x(build, here, lower, count, target, lie.row, lie.word, wide, low, fields_of(drawn, start + row, word))
             yield
 
     def bring(*what):
@@ -134,10 +155,12 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
 
     def ahead(start, count, x):
         """Bring a band's rows to X while the one before it is multiplied; yields behind each piece."""
-        low = pitch(count) * tiles
+        low = pitch(count) * line
         for at, high in commands(count, part, most_rows, step, machine.core.rows, core.plan.columns, False):
-            for word in range(0, tiles, across):
-                yield from pieces_of(start + at, x.start + at * tiles, low, high, word, min(across, tiles - word), down)
+            lie = Lie.of(build, pitch(high), line, spread)
+            for word in range(0, words, across):
+                yield from pieces_of(start + at, x.start + at * line, low, lie, high, word, min(across, words - word),
+                                     down)
 
     last, bands = len(output.shape) - 1, list(ranges(sizes, chunk, step))
     early = not passing and 2 * pitch(chunk) * cells <= build.x.size
@@ -145,7 +168,7 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
         build.x.next = build.x.start                       # so that no band lies where the one before it does
     x, meanwhile, there_already = None, None, False
     for number, (start, count) in enumerate(bands):
-        plane = pitch(count) * (core.plan.side if passing else tiles)
+        plane = pitch(count) * (core.plan.side * machine.row_pieces if passing else line)
         if meanwhile is not None:
             x, there_already = meanwhile.close(), True
         else:
@@ -155,16 +178,16 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
             next_x = build.x.take(pitch(bands[number + 1][1]) * cells)
             many = sum(len(list(shares(columns, False, False))) for _, columns in core.groups()) * len(
                 cut_of(start, count))
-            parts = -(-bands[number + 1][1] // down) * -(-tiles // across)
+            parts = -(-bands[number + 1][1] // down) * -(-words // across)
             meanwhile = Meanwhile(ahead(*bands[number + 1], next_x), next_x, parts / many)
         for group, (first, columns) in enumerate(core.groups()):
             where, there = core.place(first, columns)
             for at, high in cut_of(start, count):
-                base, opens, each = x.start + at * tiles, group == 0 and start == at == 0, pitch(high)
+                base, opens, each = x.start + at * line, group == 0 and start == at == 0, pitch(high)
+                lie = Lie.of(build, each, line, spread)
                 closes = start + at + high == rows and first + columns == core.plan.columns
-                fields = {"base": base, "rows0": high, "rows1": 1, "row0": tiles if sparse else 1,
-                          "passes0": core.plan.passes, "passes1": 1, "passes2": 1, "pass0": spread if sparse else each,
-                          **wide.multiply(plane)}
+                fields = {"base": base, "rows0": high, "rows1": 1, "row0": lie.row, "passes0": core.plan.passes,
+                          "passes1": 1, "passes2": 1, "pass0": lie.one, **wide.multiply(plane)}
                 row, box = (start + at, base, high), list(boxes(loops, start + at, high))
                 few = max(step, min(down, FEW // step * step)) if opens else down
 
@@ -172,31 +195,37 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
                            and wide.tiles == 1)
                 cut = portions(fields, -(-tiles // PORTIONS // side) * side, side) if opening else core.cut(fields)
                 if passing:
+                    cut = portions(fields, min(
+                        cut[0].tiles, build.x.size // 2 // wide.digits // each // machine.row_pieces // side * side),
+                        side)
+                    lies = [Lie.of(build, each, own.tiles * machine.row_pieces) for own in cut]
                     cut = [replace(own, fields=own.fields | {
-                        "base": build.x.take(own.tiles * each * wide.digits).start, **wide.multiply(own.tiles * each)})
-                        for own in portions(fields, min(
-                            cut[0].tiles, build.x.size // 2 // wide.digits // each // side * side), side)]
+                        "base": build.x.take(each * its.cells * wide.digits).start, "row0": its.row, "pass0": its.one,
+                        **wide.multiply(each * its.cells)}) for own, its in zip(cut, lies, strict=True)]
                 once = whole or not passing and high > few and cut[0].tiles < LONG
 
-                def source(part, each=each):
-                    begin, low = part.fields["base"], part.fields.get("low", 0)
-                    if sparse:
-                        return [Span("X", begin, begin + tiles * each)]
-                    return [Span("X", begin + digit * low, begin + digit * low + part.tiles * each)
+                def source(part, each=each, lie=lie):
+                    begin, low, size = part.fields["base"], part.fields.get("low", 0), part.tiles * machine.row_pieces
+                    if lie.row > 1 and not passing:        # rows of other portions lie in between
+                        begin, size = begin - part.first * lie.one, lie.cells
+                    return [Span("X", begin + digit * low, begin + digit * low + size * each)
                             for digit in range(wide.digits)]
 
                 new = group == 0 and not there_already
 
                 def before(part, half, row=row, new=new, few=few, opening=opening, once=once, where=where,
-                           first=first, each=each):
+                           first=first, each=each, lie=lie):
                     if opening:
                         core.bring(core.inside(where, part), first, 1, part.first, part.tiles)
+                    begin, end = (number * spread * machine.core.rows // build.lanes for number in (
+                        part.first, part.first + part.tiles))
                     if passing:
-                        row = row[0], part.fields["base"] - part.first * each, row[2]
-                    begin, end = (0, 0 if part.first else tiles) if once else (
-                        part.first, part.first + part.tiles * spread)
+                        lie = Lie.of(build, each, part.tiles * machine.row_pieces)
+                        row = row[0], part.fields["base"] - begin * lie.word, row[2]
+                    if once:
+                        begin, end = 0, 0 if part.first else words
                     for word in range(begin, end if passing or new and not half else 0, across):
-                        bring(*row[:2], part.fields.get("low", 0), row[2], word, min(across, end - word), few)
+                        bring(*row[:2], part.fields.get("low", 0), lie, row[2], word, min(across, end - word), few)
 
                 if where is not None and at == 0 and not there and not (opens and core.divisible):
                     core.bring(where, first, columns)
@@ -248,12 +277,14 @@ def to_x(build: Builder, here: Span, rows: int, words: int, target: int, row: in
 
     Low digits of wide ones lie ``low`` behind the high ones.
     """
+    machine = build.accelerator
+    last = -(-words // machine.row_pieces) * machine.row_pieces - 1    # those that fill up a row of the core, too
     for part, fields in enumerate(wide.rows()):
         own = target + part * low
         build.schedule.emit(Opcode.CONVERT, {
             "base": here.start, "words": words, "rows": rows, "stride": words, "target": own, "target_word": word,
             "target_row": row, **(more or {}), **fields}, [here],
-            [Span("X", own, own + (rows - 1) * row + (words - 1) * word + 1)])
+            [Span("X", own, own + (rows - 1) * row + last * word + machine.word_pieces)])
 
 
 def row_step(build: Builder, turned: bool) -> int:
@@ -266,30 +297,31 @@ def turns(build: Builder, value: Value, core: Core) -> bool:
     """Whether a matrix (rows, K) is to be turned: its columns lie in order in DRAM, not its rows, and X has room."""
     if core.plan.spread > 1:
         return False
-    tiles = (2 * core.plan.side if core.plan.streamed else core.plan.tiles) * core.weights.wide.digits
+    plan, each = core.plan, build.accelerator.row_pieces * core.weights.wide.digits
+    cells = (2 * plan.side if plan.streamed else plan.tiles) * each
     *rows, (terms, along) = value.dims()
     lines = merged(rows)
     return (len(lines) == 1 and lines[0][1] == 1 and along != 1 and terms > 1
-            and row_step(build, True) * tiles <= build.x.size)
+            and row_step(build, True) * cells <= build.x.size)
 
 
-def turn(build: Builder, matrix: Value, first: int, rows: int, word: int, words: int, target: int, pitch: int,
+def turn(build: Builder, matrix: Value, first: int, rows: int, word: int, words: int, target: int, lie: Lie,
          drawn: Drawn | None, wide: Wide, low: int) -> None:
-    """Words ``word`` on of rows ``first`` on of X, from a matrix (K, rows).
-
-    Words of a row are ``pitch`` apart, the low digits of wide ones ``low`` behind the high ones.
+    """Words ``word`` on of rows ``first`` on of X, from a matrix (K, rows); the low digits of wide ones ``low`` behind
+    the high ones.
     """
-    side, across = build.accelerator.core.rows, -(-rows // build.lanes)
-    terms = min(words * side, matrix.shape[0] - word * side)
+    lanes, across = build.lanes, -(-rows // build.lanes)
+    terms = min(words * lanes, matrix.shape[0] - word * lanes)
     here = build.v.take(terms * across)
-    build.load_words(matrix.view(torch.narrow, 0, word * side, terms), first // build.lanes, across, here.start)
+    build.load_words(matrix.view(torch.narrow, 0, word * lanes, terms), first // lanes, across, here.start)
     for part, fields in enumerate(wide.rows()):
         own = target + part * low
         build.schedule.emit(Opcode.CONVERT, {
             "columns": 1, "base": here.start, "words": across, "rows": terms, "stride": across, "target": own,
-            "target_word": build.lanes, "target_row": pitch,
-            **fields_of(drawn, word * side, first // build.lanes), **fields}, [here],
-            [Span("X", own, own + (words - 1) * pitch + across * build.lanes)])
+            "target_word": lanes * lie.row, "target_row": lie.word,
+            **fields_of(drawn, word * lanes, first // lanes), **fields}, [here],
+            [Span("X", own, own + (words - 1) * lie.word + (across * lanes - 1) * lie.row
+                  + build.accelerator.word_pieces)])
 
 
 def store(build: Builder, source: int, words: int, output: Value, inner: int, first: int, skip: int, lines: Loops

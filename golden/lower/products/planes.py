@@ -45,7 +45,7 @@ def fits(build: Builder, value: Value, weights: Weights, size: Sequence[int], st
     """Whether planes take fewer runs than gathered patches of images (N, C, H, W), and fit X and V, the weight W."""
     n, c, h, w = value.shape
     form, lanes = build.accelerator.core.format, build.lanes
-    if form.square or form.terms > lanes or lanes % c or value.dims()[3][1] != lanes \
+    if build.accelerator.oblong or form.square or form.terms > lanes or lanes % c or value.dims()[3][1] != lanes \
             or not value.whole_words(1, lanes) or plan(build, weights).streamed:
         return False
     found = words_of(size, dilation, lanes // c).planes

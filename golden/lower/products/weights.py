@@ -78,7 +78,9 @@ class Plan:
     Attributes
     ----------
     tiles : int
-        Words of X of a row, one digit of each number.
+        Rows of the core that a row of the matrix is, one digit of each number.
+    words, cells : int
+        Words of V, and addresses of X, that such a row is.
     columns : int
         Columns.
     group : int
@@ -91,6 +93,8 @@ class Plan:
         Words of X of a row that a pass takes.
     """
     tiles: int
+    words: int
+    cells: int
     columns: int
     group: int
     side: int
@@ -105,7 +109,7 @@ class Plan:
 
 def tall(build: Builder) -> int:
     """Terms that K is filled up to a multiple of."""
-    return max(build.accelerator.core.rows, build.accelerator.core.format.terms)
+    return max(build.accelerator.whole, build.accelerator.core.format.terms)
 
 
 def plan(build: Builder, weights: Weights) -> Plan:
@@ -113,6 +117,7 @@ def plan(build: Builder, weights: Weights) -> Plan:
     core, terms = build.accelerator.core, weights.terms
     side = tall(build)
     tiles = -(-terms // side) * side // core.rows
+    row = tiles, tiles * core.rows // build.lanes, tiles * build.accelerator.row_pieces
     wide = -(-weights.columns // build.lanes)
     spread = weights.spread
     height, half = tiles // spread * core.rows * weights.wide.tiles, build.w.size // 2
@@ -121,28 +126,29 @@ def plan(build: Builder, weights: Weights) -> Plan:
         raise LoweringError(f"a product over {terms} terms needs {passes} passes of the core, not {most}; "
                             "more growth bits would do")
     if wide * height <= half:
-        return Plan(tiles, wide, wide, side // core.rows, spread=spread)
+        return Plan(*row, wide, wide, side // core.rows, spread=spread)
     if height > half and spread == 1 and (weights.constant or square == 1):
-        return Plan(tiles, wide, 1, side // core.rows, True)
+        return Plan(*row, wide, 1, side // core.rows, True)
     if square * height > build.w.size:
         raise LoweringError(f"a product over {terms} terms with a matrix that is computed needs {square * height} rows "
                             f"of memory W, not {build.w.size}; --w-words {1 << (square * height - 1).bit_length()} "
                             "would do")
     group = max(1, half // height)
-    return Plan(tiles, wide, min(wide, max(group // square, 1) * square), side // core.rows, spread=spread)
+    return Plan(*row, wide, min(wide, max(group // square, 1) * square), side // core.rows, spread=spread)
 
 
 def constant_weights(build: Builder, weight: np.ndarray, chunk: int, wide: Wide = NARROW) -> Weights:
-    """Records of a weight (K, N), of which K is runs of ``chunk`` terms that begin in a word of X each."""
+    """Records of a weight (K, N), of which K is runs of ``chunk`` terms that begin in a word of X and of V each."""
     from hbfp.golden.machine.layouts import pack_records
-    rows = build.accelerator.core.rows
+    each = build.accelerator.whole
     terms, columns = weight.shape
-    if chunk % rows and chunk != terms:
-        whole = -(-chunk // rows) * rows
+    if chunk % each and chunk != terms:
+        whole = -(-chunk // each) * each
         padded = np.zeros((terms // chunk, whole, columns), np.float32)
         padded[:, :chunk] = weight.reshape(-1, chunk, columns)
         weight = padded.reshape(-1, columns)
-    records = pack_records(build.accelerator, weight, pairs=wide.tiles > 1, wide=bool(wide.w))
+    filled = np.pad(weight, ((0, -len(weight) % tall(build)), (0, 0)))
+    records = pack_records(build.accelerator, filled, pairs=wide.tiles > 1, wide=bool(wide.w))
     return Weights(len(weight), columns, build.dram.take(records), wide=wide)
 
 
@@ -201,30 +207,31 @@ def bring_records(build: Builder, weights: Weights, plan: Plan, span: Span, firs
 def convert_tiles(build: Builder, weights: Weights, plan: Plan, span: Span, first: int, count: int, tile: int,
                   tiles: int, parts: range) -> None:
     """The same of a matrix that is computed: K along its last dimension but one, or along its last."""
-    lanes, high = build.lanes, tiles * build.lanes // weights.spread
+    lanes, rows = build.lanes, build.accelerator.core.rows
+    high, row, first_word = tiles * rows // weights.spread, tile * rows, tile * rows // lanes
     apart = high * len(parts)                          # rows of W from a column to the next
     wide = min(weights.columns - first * lanes, count * lanes)
-    some = min(weights.terms - tile * lanes, tiles * lanes)
+    some = min(weights.terms - row, tiles * rows)
     square, side = build.accelerator.core.format.block[0], tall(build)
     if weights.by_columns:                             # rows are N, lanes along K
-        rows, words, steps = wide, tiles, (max(lanes, square), side // lanes)
+        lines, words, steps = wide, tiles * rows // lanes, (max(lanes, square), side // lanes)
     else:
-        rows, words, steps = some, count, (max(lanes, side), max(1, square // lanes))
-    down, across = pieces(rows, words, *steps, build.v.size // 4, build.v.size)
+        lines, words, steps = some, count, (side, max(1, square // lanes))
+    down, across = pieces(lines, words, *steps, build.v.size // 4, build.v.size)
     for word in range(0, words, across):
-        for row in range(0, rows, down):
-            tall_, long = min(down, rows - row), min(across, words - word)
+        for line in range(0, lines, down):
+            tall_, long = min(down, lines - line), min(across, words - word)
             here = build.v.take(tall_ * long)
-            at = (first * lanes + row, tile + word) if weights.by_columns else (tile * lanes + row, first + word)
+            at = (first * lanes + line, first_word + word) if weights.by_columns else (row + line, first + word)
             _bring(build, weights, *at, tall_, long, here.start)
             fields = {"to_w": 1, "base": here.start, "words": long, "rows": tall_, "stride": long,
                       **drawn_fields(weights.drawn, *at), **({"prune": 1} if weights.pruned else {})}
             if weights.by_columns:
-                target = span.start + row // lanes * apart + word * lanes // weights.spread
+                target = span.start + line // lanes * apart + word * lanes // weights.spread
                 fields |= {"target_row": apart, **({"prune": 1, "sparse": 1} if weights.spread > 1 else {})}
                 size = (-(-tall_ // lanes) - 1) * apart + long * lanes // weights.spread
             else:
-                target = span.start + row + word * apart
+                target = span.start + line + word * apart
                 fields |= {"columns": 1, "target_word": apart}
                 size = (long - 1) * apart + -(-tall_ // side) * side
             for number, part in enumerate(parts):

@@ -72,10 +72,12 @@ def of(program: Program, words: NDArray[np.void], firsts: NDArray[np.int64]
             found[outside] = OUTSIDE
         streams[stream].append(found.ravel())
         before[number + 1, stream] += found.size
-    length = program.accelerator.row_words * program.accelerator.lanes
+    system = program.accelerator
+    length, each_word = system.row_words * system.lanes, system.whole // system.piece
     for number, each in enumerate(program.instructions):
         if each.opcode == Opcode.MULTIPLY:
-            put(MULTIPLY, *_rows(each))
+            address, outside = _rows(each)
+            put(MULTIPLY, address // each_word, outside)
         elif each.opcode == Opcode.DRAIN:
             word = np.arange(each["columns"]) >> each["wide"]    # of wide results, two columns' have one
             counts, strides = _loops(each, "rows0 rows1", "row0 row1")

@@ -14,8 +14,10 @@ _V_READ, _X_WRITE, _W_WRITE, _W_SCALES = (ports.NUMBER[name] for name in ("v_rea
 _LOOPS = 6
 
 STATE = record(
-    # Terms of a block, rows of the core, segments; rows of W that a word of V has, those of sparse weights.
-    "terms side segments sparse_rows "
+    # Terms of a block, rows of a square, rows of a segment of W; words that a row of the core has, addresses of X that
+    # are a word of its memory; how far apart columns of a square come to X, 0: as words say;
+    # rows of W that a word of V has, those of sparse weights.
+    "terms side height pieces each apart sparse_rows "
     # Of the instruction, as its fields.
     "words rows part stride base target target_row target_word "
     # Rows in the square: of the word that V gives, of its mantissas one cycle later; columns of the transposer that
@@ -38,8 +40,11 @@ STATE = record(
 def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     """The state at reset."""
     core = accelerator.core
-    return made(STATE, terms=core.format.terms, side=core.rows, shared=core.blocked, square=core.format.square,
-                segments=core.segments, sparse_rows=core.rows // accelerator.spread)
+    side, terms = accelerator.lanes, core.format.terms
+    return made(STATE, terms=terms if core.blocked else min(terms, side), side=side, shared=core.blocked,
+                square=core.format.square, sparse_rows=core.rows // accelerator.spread,
+                height=min(core.height, terms, side), pieces=accelerator.row_pieces,
+                each=accelerator.whole // accelerator.piece, apart=0 if accelerator.oblong else 1)
 
 
 @njit
@@ -75,23 +80,34 @@ def _word(s):
 
 
 @njit
+def _pads(s):
+    """Whether the next word is one of zeros: beyond the matrix, or one that fills up a row of the core."""
+    return _source(s) >= s.rows or _word(s) >= s.words
+
+
+@njit
+def _last(s, word):
+    """Whether a word is the last of its row."""
+    return word + 1 >= s.words and (s.by_columns or (word + 1) % s.pieces == 0)
+
+
+@njit
 def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.convert
-    low, source = m.banks.count - 1, _source(s)
-    if s.active and source < s.rows:
-        ports.ask(m.ports, _V_READ, UNIT, s.base + source * s.stride + _word(s) & low)
+    low = m.banks.count - 1
+    if s.active and not _pads(s):
+        ports.ask(m.ports, _V_READ, UNIT, s.base + _source(s) * s.stride + _word(s) & low)
     if not s.to_w:
         if s.by_columns and s.leaves:
-            ports.ask(m.ports, _X_WRITE, UNIT, s.leaving_into & low)
+            ports.ask(m.ports, _X_WRITE, UNIT, s.leaving_into // s.each & low)
         if s.later and not s.by_columns:
-            ports.ask(m.ports, _X_WRITE, UNIT, s.later_into & low)
+            ports.ask(m.ports, _X_WRITE, UNIT, s.later_into // s.each & low)
     else:
         if (s.later and s.by_columns) or (s.leaves and (not s.sparse or s.leaving < s.sparse_rows)):
             ports.ask(m.ports, _W_WRITE, UNIT, 0)
-        height = s.side // s.segments
         if s.shared and ((s.word and s.converts and s.segment and s.by_columns) or (
-                s.leaves and s.leaving % height == height - 1)):
+                s.leaves and s.leaving % s.height == s.height - 1)):
             ports.ask(m.ports, _W_SCALES, UNIT, 0)
 
 
@@ -100,20 +116,22 @@ def _advance(s):
     """The loops, one word further; whether it was the last one."""
     terms, side, row = s.terms, s.side, _row(s)
     reach = row + 1 >= s.rows
-    plain = not s.by_columns and not s.turned
+    plain, s.segment = not s.by_columns and not s.turned, (s.loop[0] + 1) % s.height == 0
     c0, c1, c2, c3, c4 = s.loop[0], s.loop[1], s.loop[2], s.loop[3], s.loop[4]
     if terms <= side:
         twice = 1 if s.shared and (s.square or s.by_columns) else 0
         stop = plain and reach
-        s.converts, s.segment = c1 == twice, c0 == terms - 1
-        ends = (c0 == terms - 1 or stop, c1 == twice, c2 == side // terms - 1 or stop, c3 + 1 == s.words, reach, True)
+        s.converts = c1 == twice
+        ends = (c0 == terms - 1 or stop, c1 == twice, c2 == side // terms - 1 or stop, _last(s, c3),
+                reach and (not s.by_columns or (c4 + 1) % s.pieces == 0), True)
     else:
         count = terms // side
         wide, high = s.square or not s.by_columns, s.square or s.by_columns
-        end = c4 * (count if wide else 1) + c1 + 1 >= s.words
-        s.converts, s.segment = c3 == 1, c0 == side - 1
+        end, groups = _last(s, c4 * (count if wide else 1) + c1), max(1, s.pieces // count)
+        s.converts = c3 == 1
         ends = (c0 == side - 1 or (plain and reach), c1 == count - 1 or end or not wide,
-                c2 == count - 1 or not high or (not s.by_columns and reach), c3 == 1, end, reach)
+                c2 == count - 1 or not high or (not s.by_columns and reach), c3 == 1, end,
+                reach and (not s.by_columns or (s.loop[5] + 1) % groups == 0))
     for loop in range(_LOOPS):
         if not ends[loop]:
             s.loop[loop] += 1
@@ -127,7 +145,8 @@ def _transpose(s):
     """The transposer, from what its registers are."""
     complete = s.later and s.turned and s.later_row == s.side - 1
     # The next square may be complete while the last column of this one leaves.
-    s.leaves, s.leaving, s.leaving_into = s.reading, s.column, s.square_into + s.column
+    s.leaves, s.leaving, s.leaving_into = s.reading, s.column, s.square_into + s.column * (
+        s.apart or s.target_word // s.side)
     if s.reading:
         s.column += 1
         if s.column == s.side:
@@ -148,7 +167,7 @@ def step(m: Record) -> None:
     _transpose(s)
     s.later, s.later_row, s.later_into = s.word and s.converts, s.row, s.into
     row = _row(s)
-    s.word = s.active and (_source(s) >= s.rows or ports.granted(m.ports, _V_READ, UNIT))
+    s.word = s.active and (_pads(s) or ports.granted(m.ports, _V_READ, UNIT))
     if s.word:
         s.row = row % s.side
         by_row = row // s.side if s.turned else row

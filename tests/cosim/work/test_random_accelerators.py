@@ -10,10 +10,16 @@ DRAWN = [draw(1, number) for number in range(150)]
 
 
 def test_every_option_takes_several_values():
-    """But those that an accelerator may not have, its sides, and what has no use here."""
-    without = {*describe.unserved(Design, ACCELERATOR), "rows", "cols"}
+    """But those that an accelerator may not have, and what has no use here."""
+    without = {*describe.unserved(Design, ACCELERATOR)}
     values = [describe.flat(system) for system in DRAWN]
     assert {name for name in describe.declared(Accelerator) if len({each[name] for each in values}) == 1} == without
+
+
+def test_sides():
+    """Half of them are square."""
+    assert {(each.core.rows, each.core.cols) for each in DRAWN} == {(8, 8), (4, 8), (8, 4), (4, 16), (16, 4)}
+    assert 0.3 < sum(each.oblong for each in DRAWN) / len(DRAWN) < 0.6
 
 
 def test_a_number_stands_for_one():

@@ -33,10 +33,10 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 aten = torch.ops.aten
 
 
-def accelerator(rows, block, mantissa=8, accumulate="fp32", **sizes):
+def accelerator(rows, block, mantissa=8, accumulate="fp32", cols=None, **sizes):
     """A small one, so that everything is cut."""
     fmt = HBFPFormat(mantissa=mantissa, block=block)
-    return Accelerator(core=Design(format=fmt, rows=rows, accumulate=accumulate, depth=32),
+    return Accelerator(core=Design(format=fmt, rows=rows, cols=cols, accumulate=accumulate, depth=32),
                        **{"x_words": 256, "w_words": 512, "v_words": 256} | sizes)
 
 
@@ -48,7 +48,12 @@ MACHINES = {
     "16-tiles": accelerator(16, (16, 16), v_words=1024, x_words=512),
     **{f"8-{name}": Accelerator(core=Design(arithmetic=name, rows=8, depth=32), x_words=256, w_words=512, v_words=256)
        for name in NUMBERS if name != "hbfp"},
-    "8-large-tiles": accelerator(8, (16, 16), v_words=1024, x_words=1024), "32": accelerator(32, (1, 16), w_words=1024)}
+    "8-large-tiles": accelerator(8, (16, 16), v_words=1024, x_words=1024), "32": accelerator(32, (1, 16), w_words=1024),
+    "4x16": accelerator(4, (1, 8), cols=16, x_words=512), "16x8": accelerator(16, (1, 8), cols=8),
+    "8x16-tiles": accelerator(8, (16, 16), cols=16, v_words=1024, x_words=1024),
+    "16x4-long": accelerator(16, (1, 32), cols=4, v_words=1024, vector_rows=3),
+    "16x4-bf16": Accelerator(core=Design(arithmetic="bf16", rows=16, cols=4, depth=32), x_words=256, w_words=512,
+                             v_words=512)}
 
 
 class Of(nn.Module):

@@ -111,14 +111,15 @@ class Plain:
     # --- Conversion -----------------------------------------------------------------------------
 
     def convert(self, i):
-        rows, words, side = i["rows"], i["words"], self.core.rows
+        rows, words, lanes = i["rows"], i["words"], self.lanes
         matrix = np.array([np.concatenate([self.v[i["base"] + r * i["stride"] + k] for k in range(words)])
                            for r in range(rows)]).view(np.float32)
-        step = max(side, self.core.format.terms) if i["columns"] else side if i["to_w"] else 1
+        step = max(self.core.rows, lanes, self.core.format.terms) if i["columns"] else lanes if i["to_w"] else 1
         if i["prune"]:
             matrix = self.pruned(matrix)
-        whole = np.zeros((-(-rows // step) * step, matrix.shape[1]), np.float32)
-        whole[:rows] = matrix
+        wide = lanes if i["columns"] else max(lanes, self.core.rows)
+        whole = np.zeros((-(-rows // step) * step, -(-matrix.shape[1] // wide) * wide), np.float32)
+        whole[:rows, :matrix.shape[1]] = matrix
         drawn = np.zeros(whole.shape, np.int32)
         for r, k, lane in product(range(rows if i["stochastic"] else 0), range(words), range(self.lanes)):
             place = (i["place"] + r * i["place_row"] + k) * self.lanes + lane
@@ -134,8 +135,9 @@ class Plain:
             self.to_w(whole.T.copy(), lambda j: i["target"] + j * i["target_row"])
         elif i["columns"]:
             self.noise = tuple(each.T for each in self.noise)
+            apart = 1 if lanes == self.core.rows else i["target_word"] // lanes
             self.to_x(whole.T.copy(), lambda r, k: (
-                i["target"] + k * i["target_row"] + r // side * i["target_word"] + r % side))
+                i["target"] + k * i["target_row"] + r // lanes * i["target_word"] + r % lanes * apart))
         else:
             self.to_x(whole, lambda r, k: i["target"] + r * i["target_row"] + k * i["target_word"])
 
@@ -178,18 +180,24 @@ class Plain:
 
     def to_x(self, matrix, place):
         """A matrix (rows, K), word by word."""
-        terms, side = self.core.format.terms, self.core.rows
-        blocks = bfp.encode_plain(matrix, self.fmt, *self.noise)
+        terms, side = self.core.format.terms, min(self.core.rows, self.lanes)
+        blocks, pieces = bfp.encode_plain(matrix, self.fmt, *self.noise), self.lanes // side
         for r, k in product(range(len(matrix)), range(matrix.shape[1] // side)):
             row = r // terms if self.core.format.square else r
-            at = [(k * side + s * self.core.height) // terms for s in range(self.core.segments)]
-            self.x[place(r, k)] = (
+            at = [(k * side + s) // terms for s in range(0, side, min(side, terms))]
+            self.x[place(r, k // pieces) + k % pieces] = (
                 [self.digit(m, 1 - self.i["part"]) for m in blocks.mantissa[r, k * side:(k + 1) * side]],
                 blocks.exponent[row, at], blocks.invalid[row, at])
 
+    def x_row(self, address):
+        """A row of the core, of so many pieces as it has."""
+        pieces = [self.x[address + n] for n in range(max(1, self.core.rows // self.lanes))]
+        mantissa, *scales = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+        return mantissa, *(each[::len(each) // self.core.segments] for each in scales)
+
     def to_w(self, matrix, place):
         """A matrix (K, N), column tile by column tile."""
-        terms, height, side = self.core.format.terms, self.core.height, self.core.rows
+        terms, height, side = self.core.format.terms, self.core.height, self.lanes
         blocks = bfp.encode_plain(matrix, self.fmt, *self.noise, axis=-2)
         for j in range(matrix.shape[1] // side):
             columns = np.arange(j * side, (j + 1) * side)
@@ -225,12 +233,12 @@ class Plain:
                 else:
                     address = (i["base"] + i0 * i["row0"] + i1 * i["row1"] + p0 * i["pass0"] + p1 * i["pass1"]
                                + p2 * i["pass2"])
-                    row = self.x[address]
+                    row = self.x_row(address)
                     if i["sparse"]:
                         words = [self.x[address + n][0] for n in range(self.system.spread)]
                         row = np.concatenate(words), *row[1:]
                     if i["wide_x"]:
-                        low = self.x[address + i["low"]]
+                        low = self.x_row(address + i["low"])
                         row = self.joined(row[0], low[0]), *low[1:]
                     rows.append(row)
             self.passes.append(rows)

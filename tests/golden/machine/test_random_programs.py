@@ -29,16 +29,25 @@ WIDE = [(4, (1, 8), "fp32", 4, 8, "rne", 6), (4, (16, 16), "aligned", 2, 8, "rne
 #: With sparse weights: 2 of 4 whose blocks are a pass or more, 1 of 4, and 4 of 8 in tiles.
 SPARSE = [(8, (1, 16), "fp32", 4, 8, "rne", 0, (2, 4)), (8, (1, 64), "aligned", 3, 8, "stochastic", 0, (2, 4)),
           (4, (1, 32), "fp32", 4, 8, "rne", 0, (1, 4)), (5, (16, 16), "fp32", 2, 4, "rne", 0, (4, 8))]
+#: With more columns than rows, and more rows than columns; blocks below, at and above the lesser and the greater.
+OBLONG = [(*design, *sides) for design, *sides in (
+    ((8, (1, 4), "fp32", 4, 0, "rne", 0, (1, 1)), 4, 8), ((8, (1, 8), "aligned", 2, 0, "rne", 0, (1, 1)), 4, 16),
+    ((8, (16, 16), "fp32", 3, 0, "rne", 0, (1, 1)), 8, 32),
+    ((5, (1, 32), "fp32", 3, 4, "stochastic", 9, (1, 1)), 8, 16),
+    ((8, (1, 8), "fp32", 4, 0, "rne", 0, (1, 1)), 8, 4), ((8, (4, 4), "aligned", 2, 0, "rne", 0, (1, 1)), 16, 8),
+    ((8, (8, 8), "fp32", 3, 0, "rne", 0, (1, 1)), 16, 4),
+    ((5, (1, 32), "fp32", 3, 4, "stochastic", 9, (1, 1)), 16, 4))]
 
 
-def machine(mantissa, block, accumulate, queue, vector_lanes=8, rounding="rne", wide=0, sparse=(1, 1)):
-    return Accelerator(core=Design(rows=8, format=HBFPFormat(mantissa=mantissa, block=block, rounding=rounding),
-                                   accumulate=accumulate, depth=16, wide=wide, sparse=sparse),
+def machine(mantissa, block, accumulate, queue, vector_lanes=8, rounding="rne", wide=0, sparse=(1, 1), rows=8, cols=8):
+    fmt = HBFPFormat(mantissa=mantissa, block=block, rounding=rounding)
+    return Accelerator(core=Design(rows=rows, cols=cols, format=fmt, accumulate=accumulate, depth=16, wide=wide,
+                                   sparse=sparse),
                        v_words=64, x_words=64, w_words=64, p_words=64, row_words=3, vector_rows=4, queue=queue,
                        vector_lanes=vector_lanes)
 
 
-@pytest.mark.parametrize("design", [*DESIGNS, *WIDE, *SPARSE])
+@pytest.mark.parametrize("design", [*DESIGNS, *WIDE, *SPARSE, *OBLONG])
 def test_programs_are_legal_and_race_free(design):
     seen = Counter()
     for seed in range(6):
@@ -84,7 +93,7 @@ def test_programs_give_numbers():
 @pytest.mark.parametrize("design", [*DESIGNS, (8, (1, 32), "fp32", 4), (8, (1, 16), "fp32", 4, 1),
                                     (6, (1, 4), "fp32", 4, 4), (8, (1, 8), "fp32", 4, 8, "stochastic"),
                                     (8, (1, 16), "fp32", 4, 8, "stochastic"),
-                                    (4, (8, 8), "fp32", 4, 8, "stochastic"), *WIDE, *SPARSE])
+                                    (4, (8, 8), "fp32", 4, 8, "stochastic"), *WIDE, *SPARSE, *OBLONG])
 def test_machine_equals_plain_loops(design):
     """Every word of V, X, W and DRAM."""
     for seed in range(100, 102):

@@ -14,6 +14,8 @@ MACHINE = Accelerator(core=Design(rows=16, format=HBFPFormat(block=(1, 8))))
 DRAWING = Accelerator(core=Design(rows=16, format=HBFPFormat(block=(1, 8), rounding="stochastic")))
 SPARSE = Accelerator(core=Design(rows=16, sparse=(2, 4), format=HBFPFormat(block=(1, 32))))
 WIDE = Accelerator(core=Design(rows=16, wide=6, format=HBFPFormat(mantissa=4, block=(1, 8))))
+#: More columns than rows, and more rows than columns.
+BROAD, TALL = (Accelerator(core=Design(rows=rows, cols=24 - rows, format=HBFPFormat(block=(1, 8)))) for rows in (8, 16))
 ONES = {"count0": 1, "count1": 1, "count2": 1}
 PASS = {"tiles": 1, "columns": 1, "rows0": 1, "rows1": 1, "passes0": 1, "passes1": 1, "passes2": 1}
 #: Legal instructions.
@@ -95,7 +97,27 @@ def test_every_rule_can_be_broken(opcode, rule):
     worst = {Must.ZERO: 1, Must.SOME: 0, Must.RANGE: high + 1, Must.MULTIPLE: 1}[rule.must]
     for name in rule.fields:
         value = worst if names[name].range[1] >= worst else None
-        assert value is not None and broken(rule, Instruction(opcode, rule.when | {name: value}), machine)
+        assert value is not None and any(broken(rule, Instruction(opcode, rule.when | {name: value}), each)
+                                         for each in (machine, BROAD, TALL))
+
+
+@pytest.mark.parametrize("machine, opcode, values, line", [
+    (BROAD, Opcode.CONVERT, {"target": 2}, "CONVERT target must be a multiple of 2 where to_w is 0, not 3"),
+    (BROAD, Opcode.CONVERT, {"columns": 1, "target_word": 32},
+     "CONVERT target_word must be a multiple of 32 where to_w is 0 and columns is 1, not 16"),
+    (TALL, Opcode.CONVERT, {"target": 1, "columns": 1, "target_word": 8},
+     "CONVERT target_word must be a multiple of 8 where to_w is 0 and columns is 1, not 4"),
+    (TALL, Opcode.MULTIPLY, {"base": 2, "row0": -4}, "MULTIPLY row0 must be a multiple of 2, not -5"),
+    (TALL, Opcode.MULTIPLY, {"pass2": 2}, "MULTIPLY pass2 must be a multiple of 2, not 1")])
+def test_addresses_of_x(machine, opcode, values, line):
+    """Whole words of V, or whole rows of the core, whichever is more; where both are one, any will do."""
+    needed = PASS if opcode == Opcode.MULTIPLY else {"words": 1, "rows": 1}
+    check(Instruction(opcode, needed | values), machine)
+    _, name, *_ = line.split()
+    wrong = Instruction(opcode, needed | values | {name: int(line.split()[-1])})
+    check(wrong, MACHINE)
+    with pytest.raises(IllegalInstruction, match=f"^{re.escape(line)}$"):
+        check(wrong, machine)
 
 
 #: Fields that say that operands are wide, by opcode.

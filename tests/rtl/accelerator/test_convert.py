@@ -5,18 +5,24 @@ Covers: rtl/accelerator/block_order.py, rtl/accelerator/transposer.py.
 """
 
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
+from amaranth import Value
 
 from golden.bfp import encode
 from golden.machine import elements
+from golden.machine.convert import convert
+from golden.machine.memories import Memories
+from golden.machine.random_instructions import Draw
 from golden.position import numbers as drawn
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 from hbfp.system import NUMBERS, Accelerator
 from rtl.accelerator.convert import Convert
+from rtl.accelerator.layouts import x_piece_layout
 from tests.cases import sweep
 
 from ..drive import Pauses, pack, unpack
@@ -311,3 +317,54 @@ def test_arrays_of_16(name, monkeypatch):
     sizes = system(**FORMATS[name] | {"block": block})
     spread = sizes.spread if sizes.core.takes_sparse else 0
     play(sizes, [some(rng, *kind, sizes.stochastic, sizes.core.wide, spread) for kind in KINDS], 0.1)
+
+
+#: Rows, columns and the format: more columns than rows, and fewer; blocks below, at and above the lesser and greater.
+OBLONG = [
+    (4, 8, {"block": (1, 4)}), (8, 4, {"block": (1, 8)}), (4, 16, {"block": (8, 8)}), (16, 4, {"block": (1, 4)}),
+    (4, 8, {"block": (1, 16), "rounding": "stochastic"}), (16, 4, {"block": (8, 8)}), (8, 4, {"block": (16, 16)}),
+    (4, 8, {"block": (1, 8), "mantissa": 5, "wide": 9}), (8, 4, {"block": (4, 4), "mantissa": 5, "wide": 9})]
+
+
+@pytest.mark.parametrize("number, case", sweep(2, enumerate(OBLONG)))
+def test_rows_unlike_columns(number, case):
+    """Everything that random instructions write is what the golden machine writes, piece by piece."""
+    rows, cols, options = case
+    core = Design(rows=rows, cols=cols, wide=options.pop("wide", 0), format=HBFPFormat(**options))
+    sizes = Accelerator(core=core, x_words=128, v_words=64, w_words=128, p_words=64)
+    draw, dut, rng = Draw(sizes, Random(number), [], 0, 0, 0, []), Convert.of(sizes), np.random.default_rng(number)
+    instructions, seen = [], set()
+    while len(seen) < len(KINDS) or len(instructions) < 6:
+        instructions += draw._convert()
+        seen.add((instructions[-1]["to_w"], instructions[-1]["columns"]))
+    memories = Memories(sizes)
+    memories.v_data[...] = numbers(rng, memories.v_data.shape).view(np.uint32)
+    memories.v.defined[...] = True
+    bench, layout = Served(dut, 60000), dut.read.data.shape()
+    bench.read(dut.read, {a: pack(layout, value=line) for a, line in enumerate(memories.v_data)}, Pauses(0.2, 1),
+               shared=True)
+    x, w, scales = (bench.write(getattr(dut, name)) for name in ("x", "w", "scales"))
+    if sizes.stochastic:
+        bench.hold(dut.seed, SEED)
+    bench.send(bench.instructions(Opcode.CONVERT), [word(Opcode.CONVERT, **each.values) for each in instructions])
+    done = bench.until_done(len(instructions))
+    bench.run()
+    assert len(done) == len(instructions)
+    for each in instructions:
+        convert(sizes, memories, SEED, each)
+    piece, got = x_piece_layout(dut.params), {}
+    width = len(Value.cast(dut.x.data)) // sizes.word_pieces
+    for _, address, data, _ in x:
+        got |= {address + n: data >> n * width & (1 << width) - 1 for n in range(sizes.word_pieces)}
+    written = np.flatnonzero(memories.x.defined.all(1))
+    assert got == {a: pack(piece, mantissa=memories.x_data[a], exponent=memories.x_exponent[a],
+                           invalid=memories.x_invalid[a]) for a in written.tolist()}
+    got, packed = {}, sizes.packed
+    for _, address, data, mask in w:
+        assert mask == 1 << address % packed
+        got[address] = list(unpack(dut.w.data.shape(), data)["value"][address % packed * cols:][:cols])
+    written = np.flatnonzero(memories.w.defined.all(1))
+    assert got == {a: memories.w_data[a].tolist() for a in written.tolist()}
+    got = {address // core.height: data for _, address, data, _ in scales}
+    assert got == {a: pack(dut.scales.data.shape(), exponent=memories.w_exponent[a], invalid=memories.w_invalid[a])
+                   for a in np.unique(written // core.height).tolist()}
