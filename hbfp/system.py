@@ -107,7 +107,7 @@ class Accelerator(describe.Description):
     memory_banks : int
         0: each memory is read and written in a cycle; else memories have one port, so that a read waits for a write,
         or a load of weights for a read: W and P as a whole, V and X in so many banks, a power of two, a word in that of
-        its address modulo so many. Equal bits.
+        its address modulo so many, and registers of the vector unit in two. Equal bits.
     dispatch : int
         Requests that the dispatcher in front of two contexts holds, a power of two from 2 on; 0: there is none. With
         one context it is what programs of such a machine are made for, and nothing that is built.

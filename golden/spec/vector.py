@@ -184,6 +184,9 @@ class VectorUnit:
         Whether passes may drop elements; such a unit has at most 32 lanes.
     short_rows : int
         Rows of one beat that a pass may take one behind the other, 2 to as many as beats; 0: a pass takes one row.
+    single : bool
+        Whether the memories of the registers have one port, in a bank for even beats of a row and one for odd ones: a
+        beat that reads registers waits while one of its bank is written.
 
     Raises
     ------
@@ -200,6 +203,7 @@ class VectorUnit:
     multiplier: str = field(default="plain", metadata={"rare": True})
     dropping: bool = field(default=False, metadata={"rare": True})
     short_rows: int = field(default=0, metadata={"rare": True})
+    single: bool = field(default=False, metadata={"rare": True})
 
     def __post_init__(self):
         check_range("Lanes", self.lanes, *LANES_RANGE)
@@ -234,7 +238,7 @@ class VectorUnit:
                    registers=accelerator.vector_rows, functions=accelerator.functions,
                    function_lanes=accelerator.evaluators, arguments=ARGUMENTS,
                    multiplier=accelerator.core.multiplier, dropping=accelerator.stochastic,
-                   short_rows=accelerator.short_rows)
+                   short_rows=accelerator.short_rows, single=accelerator.single)
 
     @property
     def longest(self) -> int:

@@ -31,6 +31,7 @@ def schedule(program: Iterable[VectorInstruction], unit: VectorUnit, length: int
     paced = {False: 0, True: 0}           # a beat without and with a function
     scalars: defaultdict[int, int] = defaultdict(int)      # a pass that reads it or puts a number into it
     registers: defaultdict[int, int] = defaultdict(int)    # a pass that reads it
+    banks: dict[int, int] = {}    # cycle -> bank of registers that is written, where memories have one port
     for each in program:
         if each.kind not in _PASSES:
             accepted.append(max(free, idle))
@@ -50,7 +51,13 @@ def schedule(program: Iterable[VectorInstruction], unit: VectorUnit, length: int
             *puts, *(operand.index for operand in operands if operand.source == Source.SCALAR))]
         waits += [reduced, totals - delay] if each.reduce or once else []
         accepted.append(max([free, *waits]))
-        last = max(accepted[-1] + 1, paced[function]) + (beats - 1) * every
+        last = max(accepted[-1] + 1, paced[function]) + (0 if unit.single else (beats - 1) * every)
+        for beat in range(beats) if unit.single else ():
+            last += every if beat else 0
+            while banks.get(last) == beat % 2 and any(operand.source == Source.REGISTER for operand in operands):
+                last += 1
+            if each.target == Target.REGISTER:
+                banks[last + result] = beat % 2
         paced = {False: last + 1 + delay, True: last + every}
         free, idle = last, max(idle, last + result + 1)
         if each.target == Target.REGISTER:

@@ -12,10 +12,10 @@ from amaranth.lib.wiring import In
 
 from hbfp.isa.ports import PATIENT, users
 
+from ..lib.banked import stored
 from ..lib.component import Component
 from ..lib.names import parameter
 from ..lib.pick import pick
-from .banked import stored
 from .control import FIRST_BITS, SIZE_BITS
 from .layouts import (
     ADDRESS_BITS,

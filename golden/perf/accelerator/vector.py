@@ -32,19 +32,20 @@ STATE = record(
     # cycle of the last event, and those from which on a beat without and with a function may go, and a pass that
     # reduces may follow.
     "now at beats result every until plain_from function_from totals_from "
-    # The register and the scalar that the pass writes, from 1.
-    "fills puts",
+    # The register and the scalar that the pass writes, from 1; whether the unit's registers have one port.
+    "fills puts single",
     # An instruction is under way, and its last word has gone to the unit; there are no more words; a word is there,
     # and is the last; it goes to the unit.
     "active finishing over there last goes "
     # A row is read; a beat of it is there; a row is written.
     "feeding came writing "
     # The unit: a pass issues, and what it does.
-    "running by_stream gives tree functions",
+    "running by_stream by_register gives tree functions",
     word=WORD,    # the one that is there, as P gives it
-    # By the cycle: 1 where a beat leaves, 2 where a row's last one does. From when on passes may read registers, and
-    # read or write scalars.
-    leaves=(np.int64, (_AHEAD,)), registers=(np.int64, (REGISTERS_RANGE[1],)), scalars=(np.int64, (SCALARS,)))
+    # By the cycle: 1 where a beat leaves, 2 where a row's last one does; 1 where a register's even beat is written, 2
+    # where an odd one is. From when on passes may read registers, and read or write scalars.
+    leaves=(np.int64, (_AHEAD,)), kept=(np.int64, (_AHEAD,)),
+    registers=(np.int64, (REGISTERS_RANGE[1],)), scalars=(np.int64, (SCALARS,)))
 
 
 def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
@@ -52,7 +53,7 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     unit = VectorUnit.of(accelerator)
     return made(STATE, lanes=unit.lanes, turns=accelerator.turns, plain=unit.plain_cycles - 1,
                 delay=unit.function_delay, function_turns=unit.function_turns, levels=unit.reduce_cycles - 1,
-                until=-1, length=unit.beats, width=accelerator.row_words, once=1)
+                until=-1, length=unit.beats, width=accelerator.row_words, once=1, single=unit.single)
 
 
 @njit
@@ -63,7 +64,9 @@ def _busy(s):
 @njit
 def _paced(s):
     """Whether a pass issues, and its next beat may go."""
-    return s.running and s.now >= (s.function_from if s.functions else s.plain_from)
+    if not s.running or s.now < (s.function_from if s.functions else s.plain_from):
+        return False
+    return not s.single or not s.by_register or s.kept[s.now % _AHEAD] != 1 + s.at % 2
 
 
 @njit
@@ -140,6 +143,7 @@ def step(m: Record) -> None:
     if goes:
         _begin(s)
     _follow(s, goes, ports.granted(m.ports, _P_READ, UNIT))
+    s.kept[s.now % _AHEAD] = 0
     s.now += 1
     if q.done:
         s.active = s.finishing = False
@@ -187,6 +191,8 @@ def _issue(s):
     s.plain_from = now + 1 + (s.delay if s.functions else 0)
     if s.gives:
         s.leaves[(now + s.result) % _AHEAD] = 1 + final
+    if s.fills:
+        s.kept[(now + s.result) % _AHEAD] = 1 + (s.at - 1) % 2
     if not final:
         return
     s.running = False
@@ -207,6 +213,7 @@ def _begin(s):
         s.running, s.at = True, 0
         s.beats = s.length if w.passes == 1 else s.once
         s.by_stream, s.gives, s.tree, s.functions = w.reads, w.writes, w.reduces, w.functions
+        s.by_register = w.registers != 0
         s.fills, s.puts = w.fills, w.puts
         s.result = s.plain + (s.delay if w.functions else 0)
         s.every = s.function_turns if w.functions else 1

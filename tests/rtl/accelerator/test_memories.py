@@ -1,7 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """Memories equal lists of words, whoever reads and writes them; the first that asks is granted.
 
-Covers: rtl/accelerator/banked.py.
+Covers: rtl/lib/banked.py.
 """
 
 import itertools

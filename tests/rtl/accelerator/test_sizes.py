@@ -45,7 +45,7 @@ OTHERS = {
     "w_words": (512, {"registers", "w_memory", "load", "walk"}),
     "v_words": (512, {"registers", "v_memory", "load", "store", "walk"}),
     "p_words": (128, {"registers", "p_memory", "load", "walk"}),
-    "memory_banks": (4, {"x_memory", "w_memory", "v_memory", "p_memory"}),
+    "memory_banks": (4, {"x_memory", "w_memory", "v_memory", "p_memory", "vector_on_v", "vector"}),
     "contexts": (2, _CONTEXTS | {"counters"}),
     "dispatch": (16, _CONTEXTS | _DISPATCHED),
     "dispatch_batch": (4, _CONTEXTS | _DISPATCHED),

@@ -181,12 +181,12 @@ SET_UP_ALL = ({"before": len(SET_UP), "body": 0, "count0": 1, "count1": 1, "taps
     for name in ("base", "inner", "step", "stride0", "stride1")}}, SET_UP)
 
 
-@pytest.mark.parametrize("pause, seed, lanes", [
-    (0.0, 1, LANES), (0.4, 4, 2), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
-        (0.0, 0, LANES), (0.4, 2, LANES), (0.0, 3, 4), (0.1, 5, 1)))])
-def test_random_programs(pause, seed, lanes):
+@pytest.mark.parametrize("pause, seed, lanes, banks", [
+    (0.0, 1, LANES, 0), (0.4, 4, 2, 0), (0.2, 6, LANES, 1), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+        (0.0, 0, LANES, 0), (0.4, 2, LANES, 0), (0.0, 3, 4, 0), (0.1, 5, 1, 0), (0.0, 7, 2, 2)))])
+def test_random_programs(pause, seed, lanes, banks):
     rng = np.random.default_rng(seed)
-    play([SET_UP_ALL, *(some(rng) for _ in range(8))], pause, seed, lanes)
+    play([SET_UP_ALL, *(some(rng) for _ in range(8))], pause, seed, lanes, memory_banks=banks)
 
 
 def test_further_passes_take_the_last_slot():

@@ -40,6 +40,10 @@ FULL = VectorUnit(lanes=4, beats=32, pipeline=3)
 #: Lanes that share evaluators, two each and all four.
 SHARED = [VectorUnit(lanes=4, beats=4, registers=2, functions=("exp", "rsqrt"), pipeline=pipeline, function_lanes=few)
           for pipeline, few in ((2, 2), (0, 1))]
+#: Registers of one port: rows of an odd number of beats, of one, and lanes that share evaluators.
+SINGLE = [VectorUnit(lanes=2, beats=7, registers=3, functions=("exp", "rsqrt"), pipeline=1, single=True),
+          VectorUnit(lanes=4, beats=1, registers=2, functions=("exp",), pipeline=0, single=True),
+          VectorUnit(lanes=4, beats=4, registers=2, functions=("exp",), pipeline=2, function_lanes=2, single=True)]
 RNG = np.random.default_rng(11)
 
 
@@ -235,6 +239,31 @@ def test_passes_with_functions_that_lanes_share(unit, beats):
             (TOTAL, replace(TOTAL, a=programs.scalar(0), reduce_index=2, post="exp"), (),
              beats + max(1, levels + 1 - delay))]
     check_distances(unit, beats, laws)
+
+
+@pytest.mark.parametrize("beats", range(3, 8))
+def test_a_beat_waits_while_its_bank_of_registers_is_written(beats):
+    """Rows that meet do once: beats of the same parity, in one cycle. A pass that reads no register waits for none."""
+    unit, result = replace(SINGLE[0], registers=2), SINGLE[0].pass_cycles - 1
+    read, other = programs.vector(programs.register(0)), programs.vector(programs.scalar(0))
+    meets = result - beats < beats and (result - beats) % 2 == 0
+    check_distances(unit, beats, [(COPY, other, (read,), 2 * beats + meets), (COPY, read, (other,), 2 * beats),
+                                  (programs.vector(), other, (read,), 2 * beats)])
+
+
+@pytest.mark.parametrize("unit", SINGLE)
+@pytest.mark.parametrize("idle, stall", [(0, 0), (0.4, 0.4)])
+def test_registers_of_one_port(unit, idle, stall):
+    """Bits are those of any unit, and cycles those that the golden unit counts."""
+    rng = np.random.default_rng(6)
+    program, reads, _ = random_program(rng, unit, 20)
+    length = unit.longest - 1
+    program, data = [programs.length(length), *program], rows(reads, length, 0.1, rng)
+    got, accepted, error = simulate(unit, program, data, length, idle, stall)
+    compare(got, Machine(unit).run(program, data))
+    assert not error
+    if not idle and not stall:
+        assert accepted == schedule(program, unit)[:-1]
 
 
 def test_reserved_instructions_raise_error_and_change_nothing():

@@ -1,9 +1,9 @@
-"""Memories of an accelerator: of two ports, or in banks of one."""
+"""Memories of two ports, or in banks of one."""
 
 from amaranth import Module, Mux, Signal
 
-from ..lib.memory import Ram
-from ..lib.pick import pick
+from .memory import Ram
+from .pick import pick
 
 
 class Banked:
