@@ -226,13 +226,13 @@ def test_files_hold_the_options_of_a_system(tmp_path):
     (["--queue", "1"], "--queue 1: must be 2 to 64"), (["--queue", "65"], "--queue 65: must be 2 to 64"),
     (["--x-words", "63"], "--x-words 63: must be 64 to 65536"),
     (["--x-words", "96"], "--x-words 96: must be a power of two"),
-    (["--rows", "24"], "--rows 24: must be one of 4, 8, 16, 32 in an accelerator"),
+    (["--rows", "24"], "--rows 24: must be one of 4, 8, 16, 32, 64, 128, 256 in an accelerator"),
     (["--burst", "33"], "--burst 33: must be 1 to 32"), (["--reads", "0"], "--reads 0: must be 1 to 16"),
     (["--row-words", "257"], "--row-words 257: must be 1 to 256"),
     *((["--functions", text], f"--functions {text}: must be none, or of {', '.join(FUNCTIONS)}, each once")
       for text in ("exp,sin", "exp,exp", "")),
     (["--row-words", "x"], "--row-words x: must be 1 to 256"),
-    (["--cols", "16"], "--cols 16: must be 32, as many as rows, in an accelerator"),
+    (["--cols", "64"], "--cols 64: must be one of 4, 8, 16, 32 in an accelerator"),
     (["--arithmetic", "fma"], "--arithmetic fma: must be one of hbfp, fp32, bf16, fp16 in an accelerator"),
     (["--mantissa", "17"], "--mantissa 17: must be 2 to 16")])
 def test_accelerators_that_are_none(arguments, message):
