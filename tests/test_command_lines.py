@@ -89,7 +89,7 @@ def check_lines(seed, count, place, monkeypatch, capsys):
 
 
 def test_three_thousand_random_command_lines(place, monkeypatch, capsys):
-    seen = check_lines(1, 3000, place, monkeypatch, capsys)
+    seen = check_lines(3, 3000, place, monkeypatch, capsys)
     for start in COMMANDS:    # each is refused at times, and accepted at times
         assert seen[start, 0] and seen[start, 2], (start, seen)
 

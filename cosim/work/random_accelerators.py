@@ -19,6 +19,8 @@ RECODED = 4
 _ARITHMETICS = ("hbfp",) * 5 + NUMBERS
 #: Rows and columns where they differ.
 _OBLONG = ((4, 8), (8, 4), (4, 16), (16, 4))
+#: Of which weights N of M are kept; most are dense.
+_SPARSE = (*(None,) * 8, (2, 4), (1, 4), (1, 2), (4, 8))
 #: Words of a memory.
 _WORDS = (64, 128, 256)
 
@@ -41,6 +43,10 @@ def draw(seed: int, number: int = 0, *, side: int = 8) -> Accelerator:
         terms = 4 << rng.randint(0, 3)
         values |= {"depth": rng.randint(max(side, rows), 8 * side), "block": rng.choice(((1, terms), (terms, terms)))}
         values |= _system_values(rng, cols) | {"arithmetic": rng.choice(_ARITHMETICS)}
+        if (sparse := rng.choice(_SPARSE)) is not None and rows == cols:
+            terms = rows * sparse[1] // sparse[0] << rng.randint(0, 1)
+            values |= {"sparse": sparse, "block": rng.choice(((1, terms), (terms, terms))), "arithmetic": "hbfp",
+                       "wide": 0, "memory_banks": 0}
         values |= {"short_rows": rng.randint(0, values["row_words"])}
         if values["short_rows"] == 1 or values["vector_lanes"] != cols:
             values["short_rows"] = 0

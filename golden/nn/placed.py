@@ -18,6 +18,7 @@ from hbfp.format import HBFPFormat
 
 from ..position import ROLES, check_bits, drawn, step_key, tensor_key
 from .formats import Formats
+from .memory import array
 
 #: What a layer draws its noise by.
 NOISES = ("lanes", "position")
@@ -150,7 +151,7 @@ class Given:
 
     def draw(self, shape: tuple[int, ...], fmt: HBFPFormat, *, axis: int = -1) -> np.ndarray:
         """As :meth:`Draw.draw`."""
-        return self.numbers.reshape(shape).numpy()
+        return array(self.numbers.reshape(shape))
 
 
 def by_groups(draw: Any, groups: int) -> list[Any]:

@@ -75,6 +75,8 @@ def _rows(net, node, form, values):
     if form.numbers:
         vectors.constant_rows(net.build, _numbers(net, node, form))
     readers = net.readers(node)
+    if unknown := [number for number in readers if number >= len(form.results)]:
+        raise LoweringError(f"its result {unknown[0]} is read, where only {len(form.results)} can be had")
     outputs = [_space(net, node if number == 0 else readers[number][0], form, place, shape, inner)
                for place, number in enumerate(readers or [0])]
     if readers and list(readers) != [0]:
@@ -151,7 +153,7 @@ def _channels_inside(form):
     if form.line:
         return [*range(dims - 2), dims - 1, dims - 2]
     if not form.over:
-        return None
+        return [1, 2, 0] if dims == 3 else None            # one image alone
     *kept, channels = (d for d in range(dims) if d not in form.over)
     return [*kept, *form.over, channels] if form.keep else list(range(len(kept) + 1))
 

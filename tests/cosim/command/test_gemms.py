@@ -51,7 +51,7 @@ def test_shapes_are_small_and_large():
 @pytest.mark.parametrize("words, message", [
     (["--count", "0"], "--count 0: must be 1 to 100000"), (["--seed", "-1"], "--seed -1: must be 0 to 2147483647"),
     (["--most", "5000"], "--most 5000: must be 1 to 4096"),
-    (["--cols", "4"], "--cols 4: must be 32, as many as rows, in an accelerator")])
+    (["--cols", "64"], "--cols 64: must be one of 4, 8, 16, 32 in an accelerator")])
 def test_wrong_option(words, message, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["gemms", *words])

@@ -23,7 +23,7 @@ def test_wrong_workload(capsys, name):
     assert caught.value.code == 2
     assert capsys.readouterr().err == (
         f"python -m cosim operands: error: --workload {name}: must be gaussian, digits, mlp, cnn, resnet20, "
-        "transformer, lstm, resnet50, bert-base, gemm-MxKxN or a Python file\n")
+        "transformer, lstm, resnet50, bert-base, lstm-2048, gemm-MxKxN or a Python file\n")
 
 
 def test_a_model_that_multiplies_nothing(tmp_path, capsys):

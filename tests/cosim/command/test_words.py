@@ -69,7 +69,7 @@ def test_words_are_of_all_kinds():
 
 @pytest.mark.parametrize("words, message", [
     (["--count", "0"], "--count 0: must be 1 to 100000"), (["--seed", "-1"], "--seed -1: must be 0 to 2147483647"),
-    (["--rows", "12", "--cols", "12"], "--rows 12: must be one of 4, 8, 16, 32 in an accelerator"),
+    (["--rows", "12", "--cols", "12"], "--rows 12: must be one of 4, 8, 16, 32, 64, 128, 256 in an accelerator"),
     (["--json", "/no/such/folder/file"],
      "--json /no/such/folder/file: cannot be written (No such file or directory)")])
 def test_wrong_option(words, message, capsys):

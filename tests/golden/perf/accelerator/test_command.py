@@ -15,7 +15,7 @@ from hbfp.system import Accelerator
 @pytest.mark.parametrize("words, message", [
     (["--latency", "0"], "--latency 0: must be 1 to 100000"),
     (["--bandwidth", "x"], "--bandwidth x: must be 1 to 4096"),
-    (["--rows", "12", "--cols", "12"], "--rows 12: must be one of 4, 8, 16, 32 in an accelerator"),
+    (["--rows", "12", "--cols", "12"], "--rows 12: must be one of 4, 8, 16, 32, 64, 128, 256 in an accelerator"),
     (["--json", "/no/such/folder/file"],
      "--json /no/such/folder/file: cannot be written (No such file or directory)"),
     (["--area", "/no/such/file"], "--area /no/such/file: cannot be read (No such file or directory)"),
