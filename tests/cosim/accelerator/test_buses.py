@@ -10,6 +10,7 @@ pytest.importorskip("cocotbext.axi", reason="cocotbext-axi is missing; install i
 pytestmark = pytest.mark.cosim
 
 
+@pytest.mark.slow
 def test_programs_between_independent_buses():
     result = run_bench(emit_accelerator(ACCELERATOR), "tests.cosim.accelerator.buses")
     assert (result.ran, result.failures) == (5, []) and result.compared > 10_000, result

@@ -265,7 +265,7 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
     return done
 
 
-@pytest.mark.parametrize("number, name", sweep(3, enumerate(FORMATS)))
+@pytest.mark.parametrize("number, name", sweep(5, enumerate(FORMATS)))
 @pytest.mark.parametrize("pause", [0.0, pytest.param(0.3, marks=pytest.mark.slow)])
 def test_random_instructions(number, name, pause):
     sizes = system(**FORMATS[name])
@@ -326,7 +326,7 @@ OBLONG = [
     (4, 8, {"block": (1, 8), "mantissa": 5, "wide": 9}), (8, 4, {"block": (4, 4), "mantissa": 5, "wide": 9})]
 
 
-@pytest.mark.parametrize("number, case", sweep(2, enumerate(OBLONG)))
+@pytest.mark.parametrize("number, case", sweep(3, enumerate(OBLONG)))
 def test_rows_unlike_columns(number, case):
     """Everything that random instructions write is what the golden machine writes, piece by piece."""
     rows, cols, options = case

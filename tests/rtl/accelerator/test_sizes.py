@@ -98,7 +98,7 @@ def changed(option):
     return replace(SYSTEM, **{option: OTHERS[option][0]}, **BESIDE.get(option, {}))
 
 
-@pytest.mark.parametrize("option", sweep(3, OTHERS))
+@pytest.mark.parametrize("option", sweep(5, OTHERS))
 def test_others_share_what_does_not_read_the_option(usual, option):
     """By name; and what has another name has another text, in which others stand by their names."""
     other = Emitted(changed(option), usual.meaning)

@@ -94,7 +94,7 @@ def test_steps(name, machine):
     follow(CASES[name](), F.cross_entropy, [draw(3), draw(3)], MACHINES[machine])
 
 
-@pytest.mark.parametrize(("name", "machine"), sweep(17, [(name, machine) for name in CASES for machine in WIDE]))
+@pytest.mark.parametrize(("name", "machine"), sweep(34, [(name, machine) for name in CASES for machine in WIDE]))
 def test_wide_steps(name, machine):
     """Both digits of pixels, of words of them, and of weights that are computed."""
     torch.manual_seed(2)
@@ -111,7 +111,7 @@ DRAWING = {"8": accelerator(rounding="stochastic"), "8-long": accelerator(8, (1,
            "8-wide": accelerator(mantissa=4, rounding="stochastic", wide=6, x_words=512)}
 
 
-@pytest.mark.parametrize(("name", "machine"), sweep(5, [(name, machine) for name in DRAWN for machine in DRAWING]))
+@pytest.mark.parametrize(("name", "machine"), sweep(8, [(name, machine) for name in DRAWN for machine in DRAWING]))
 def test_stochastic_steps(name, machine):
     """In two steps, and every tensor of each by its graph."""
     torch.manual_seed(2)
