@@ -1,18 +1,16 @@
 """Training on the Verilated accelerator, or on the golden machine: steps of one program, PyTorch beside it."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from hbfp.golden.machine.layouts import pack, unpack
 from hbfp.golden.perf.accelerator.layers import by_layer
 from hbfp.golden.perf.accelerator.model import times
 from hbfp.golden.perf.accelerator.times import Times
-from hbfp.isa.instructions import BYTES, Instruction
 from hbfp.program import Program
 
 from ..bench.comparison import Comparison
@@ -20,6 +18,7 @@ from ..manifest import Manifest
 from ..simulate.verilator import Progress
 from .device import Device, Timing
 from .host import UNDEFINED, Result, execute, replace_program, room
+from .placed import Place, Placed, bring
 from .untimed import Untimed
 
 if TYPE_CHECKING:
@@ -28,21 +27,12 @@ if TYPE_CHECKING:
     from hbfp.golden.lower.training.step import Step
 
 
-class Runner(Protocol):
+class Runner(Place, Protocol):
     """A program with its DRAM, which stays from one run to the next."""
-
-    def write(self, name: str, values: np.ndarray, shift: int = 0) -> None:
-        """Write a tensor to DRAM, so many bytes behind its address."""
-
-    def read(self, name: str, shift: int = 0) -> np.ndarray:
-        """A tensor of DRAM, so many bytes behind its address."""
 
     @property
     def program(self) -> Program:
         """The program as it is."""
-
-    def rewrite(self, instructions: Mapping[int, Instruction]) -> None:
-        """Put instructions in place of those of these numbers."""
 
     def turn_to(self, program: Program, kept: range) -> None:
         """Let another program take the place of this one; the bytes ``kept`` of its DRAM stay as they are."""
@@ -51,7 +41,7 @@ class Runner(Protocol):
         """Run the program with these arguments to its end, where the register ``seed`` has that value."""
 
 
-class Timed:
+class Timed(Placed):
     """The Verilated accelerator with its DRAM.
 
     Parameters
@@ -64,31 +54,13 @@ class Timed:
     """
 
     def __init__(self, device: Device, program: Program, base: int) -> None:
-        self.device, self.program, self.base = device, program, base
-
-    def write(self, name: str, values: np.ndarray, shift: int = 0) -> None:
-        """Write a tensor to DRAM, so many bytes behind its address."""
-        tensor = self.program.tensors[name]
-        data, start = pack(self.program.accelerator, tensor, values), self.base + tensor.address + shift
-        self.device.memory[start:start + len(data)] = np.frombuffer(data, np.uint8)
-
-    def read(self, name: str, shift: int = 0) -> np.ndarray:
-        """A tensor of DRAM, so many bytes behind its address."""
-        tensor, accelerator = self.program.tensors[name], self.program.accelerator
-        start = self.base + tensor.address + shift
-        return unpack(accelerator, tensor, self.device.memory[start:start + tensor.bytes(accelerator)].tobytes())
-
-    def rewrite(self, instructions: Mapping[int, Instruction]) -> None:
-        """Put instructions in place of those of these numbers, in DRAM."""
-        self.program = self.program.rewritten(instructions)
-        for number, each in instructions.items():
-            data = each.encode().to_bytes(BYTES, "little")
-            self.device.memory[number * BYTES:(number + 1) * BYTES] = np.frombuffer(data, np.uint8)
+        super().__init__(device.memory, program, base)
+        self.device = device
 
     def turn_to(self, program: Program, kept: range) -> None:
         """Let another program take the place of this one; the bytes ``kept`` of its DRAM stay as they are."""
         self.program = program
-        replace_program(program, self.device.memory, self.base, kept)
+        replace_program(program, self.memory, self.base, kept)
 
     def run(self, arguments: Sequence[int], seed: int = 0) -> Result:
         """Ring the doorbell, and wait for the end; raises as :func:`cosim.accelerator.host.execute`."""
@@ -170,8 +142,7 @@ def train(runner: Runner, whole: "Step | Job | MixedStep", batches: Iterator[Any
             runner.turn_to(step.lowered.program, step.kept)
             found.turns.append(number)
         before, arguments = step, step.arguments()
-        for name, values in step.writes(batch).items():
-            runner.write(name, values, step.shift(name, arguments))
+        bring(runner, step, batch, arguments)
         if chosen := step.instructions(batch):
             runner.rewrite(chosen)
         begun = time.perf_counter(), time.process_time()

@@ -85,7 +85,7 @@ def on_verilog(manifest: Manifest, both: Both, *, timing: Timing, level: str = "
     """
     plan, accelerator = both.plan, both.accelerator
     site = Site(both.clients, None if plan.train is None else plan.train.program)
-    trainer = both.trainer(site)
+    trainer = both.trainer(site.training)
     with Device(manifest.verilog, manifest.top, beat=accelerator.beat, memory=site.memory, burst=accelerator.burst,
                 contexts=2, timing=timing, level=level, progress=progress) as device:
         shown = Host(device, site, both.clients, trainer, plan.policy).run(both.arrivals)

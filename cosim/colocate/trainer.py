@@ -1,33 +1,20 @@
 """A training whose steps are begun one by one: what a host writes before each, and what PyTorch has behind it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hbfp.golden.lower.rewriting import Rewritten
-from hbfp.isa.instructions import Instruction
 from hbfp.program import Program
 
+from ..accelerator.placed import Place, bring
 from ..bench.comparison import Comparison
 
 if TYPE_CHECKING:
     from hbfp.golden.lower.training.job import Job  # takes torch
     from hbfp.golden.lower.training.step import Step
-
-
-class Place(Protocol):
-    """Where a training's program and its tensors lie."""
-
-    def write(self, name: str, values: np.ndarray, shift: int = 0) -> None:
-        """Write a tensor, so many bytes behind its address."""
-
-    def read(self, name: str, shift: int = 0) -> np.ndarray:
-        """A tensor, so many bytes behind its address."""
-
-    def rewrite(self, instructions: Mapping[int, Instruction]) -> None:
-        """Put instructions in place of those of these numbers."""
 
 
 class Trainer:
@@ -70,8 +57,7 @@ class Trainer:
     def begin(self) -> Program:
         """Write what the next step needs; its program with what registers must have."""
         self._batch, self._arguments = next(self.batches), self.step.arguments()
-        for name, values in self.step.writes(self._batch).items():
-            self.place.write(name, values, self.step.shift(name, self._arguments))
+        bring(self.place, self.step, self._batch, self._arguments)
         program = self.made.program
         if chosen := self.step.instructions(self._batch):
             moved = {number: replace(each, waits=program.instructions[number].waits) for number, each in (

@@ -3,15 +3,12 @@ doorbell for each step of the training, and takes completions.
 """
 
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hbfp.golden.machine.layouts import pack, unpack
 from hbfp.golden.perf.dispatch.twin import Completion, Request
 from hbfp.golden.spec.dispatch import Policy
-from hbfp.isa.instructions import BYTES, Instruction
 from hbfp.isa.registers import Cause
 from hbfp.program import Program
 
@@ -19,6 +16,7 @@ from ..accelerator.beside import SHARES_OF_BOTH
 from ..accelerator.device import Device
 from ..accelerator.dispatched import answered, ask, attach
 from ..accelerator.host import PAGE, UNDEFINED, finish, prepare, put, read, room, write
+from ..accelerator.placed import Placed
 from ..bench.comparison import Comparison
 from .clients import Clients
 from .trainer import Trainer
@@ -39,8 +37,10 @@ class Site:
 
     Attributes
     ----------
-    base, second, start : int
-        Where the data of the first begin, the second, and its data.
+    base, second : int
+        Where the data of the first begin, and the second.
+    training : Placed or None
+        The second.
     """
 
     def __init__(self, clients: Clients, train: Program | None) -> None:
@@ -50,10 +50,10 @@ class Site:
         self.memory = np.full(self.second + (room(train)[0] if train else 0), UNDEFINED, np.uint8)
         put(whole, self.memory)
         clients.put(self.put)
-        self.train, self.accelerator = train or whole, whole.accelerator
-        self.start = self.second + (room(train)[1] if train else 0)
+        self.training = None
         if train:
             put(train, self.memory[self.second:])
+            self.training = Placed(self.memory, train, self.second + room(train)[1], self.second)
 
     def get(self, address: int, size: int) -> bytes:
         """Bytes of context 0's DRAM."""
@@ -62,27 +62,6 @@ class Site:
     def put(self, address: int, data: bytes) -> None:
         """Write bytes of context 0's DRAM."""
         self.memory[self.base + address:][:len(data)] = np.frombuffer(data, np.uint8)
-
-    def _of(self, name, shift):
-        tensor = self.train.tensors[name]
-        start = self.start + tensor.address + shift
-        return tensor, self.memory[start:start + tensor.bytes(self.accelerator)]
-
-    def write(self, name: str, values: np.ndarray, shift: int = 0) -> None:
-        """Write a tensor of the training, so many bytes behind its address."""
-        tensor, here = self._of(name, shift)
-        here[:] = np.frombuffer(pack(self.accelerator, tensor, values), np.uint8)
-
-    def read(self, name: str, shift: int = 0) -> np.ndarray:
-        """A tensor of the training, so many bytes behind its address."""
-        tensor, here = self._of(name, shift)
-        return unpack(self.accelerator, tensor, here.tobytes())
-
-    def rewrite(self, instructions: Mapping[int, Instruction]) -> None:
-        """Put instructions in place of those of these numbers of the training."""
-        for number, each in instructions.items():
-            data = each.encode().to_bytes(BYTES, "little")
-            self.memory[self.second + number * BYTES:][:BYTES] = np.frombuffer(data, np.uint8)
 
 
 @dataclass

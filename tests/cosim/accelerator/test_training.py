@@ -1,6 +1,6 @@
 """Training on the Verilated accelerator and on the golden machine: every number of every step, and every cycle.
 
-Covers: golden/lower/training/layers.py.
+Covers: cosim/accelerator/placed.py, golden/lower/training/layers.py.
 """
 
 import json

@@ -32,7 +32,7 @@ def manifest():
 def hosted(manifest, given, site=None):
     """A device in its reset, and the host that has it."""
     site = site or Site(given.clients, given.plan.train and given.plan.train.program)
-    trainer = given.trainer(site)
+    trainer = given.trainer(site.training)
     device = Device(manifest.verilog, manifest.top, beat=SYSTEM.beat, memory=site.memory, burst=SYSTEM.burst,
                     contexts=2, timing=TIMING, level="-O0")
     return device, Host(device, site, given.clients, trainer, given.plan.policy)
@@ -120,7 +120,7 @@ def test_a_bus_error_in_training(manifest):
     tensor = given.plan.train.program.tensors["loss"].address
 
     def poison(device, host):
-        start = host.site.start + tensor
+        start = host.site.training.base + tensor
         device.poison(start, start + SYSTEM.beat)
     shown, latency = served(manifest, given, poison)
     assert shown.cause == Cause.BUS and latency <= given.plan.bound(SYSTEM.dispatch) + 4096
