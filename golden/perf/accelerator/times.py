@@ -41,6 +41,12 @@ class Times:
             np.array_equal(getattr(self, name), getattr(other, name)) for name in ("started", "completed", "waited"))
 
 
+def between_yields(program: Program) -> list[tuple[int, int]]:
+    """Of each quantum of a program its first instruction, and the YIELD or HALT that ends it."""
+    ends = [number for number, each in enumerate(program.instructions) if each.opcode in ENDS]
+    return list(zip([0, *(number + 1 for number in ends[:-1])], ends, strict=True))
+
+
 def ends(program: Program, cycles: int, started: Cycles, completed: Cycles) -> tuple[Cycles, Cycles]:
     """The times of units' instructions with those of YIELD and HALT, which no unit has."""
     for number, each in enumerate(program.instructions):

@@ -11,12 +11,12 @@ from enum import Enum, auto
 import numpy as np
 from numpy.typing import NDArray
 
-from hbfp.isa.instructions import ENDS
 from hbfp.program import Program
 
 from ....spec.dispatch import Policy
 from ...dispatch.twin import Completion, Inputs, Outputs, Request, Twin
 from .. import control, model
+from ..times import between_yields
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,9 @@ def quanta(program: Program, latency: dict[str, int], dram_latency: int, bandwid
 
     A quantum that goes on finds as many instructions fetched as there is room for: it must be long enough for that.
     """
-    ends = [number for number, each in enumerate(program.instructions) if each.opcode in ENDS]
-    firsts = [0, *(number + 1 for number in ends[:-1])]
-    found = model.times(program, latency, dram_latency, bandwidth)
-    done = [found.completed[first:end].max(initial=0) for first, end in zip(firsts, ends, strict=True)]
-    alone = model.resumed(program, list(zip(firsts, ends, strict=True)), 2 * found.cycles + 1000, latency, dram_latency,
-                          bandwidth)
+    found, parts = model.times(program, latency, dram_latency, bandwidth), between_yields(program)
+    done = [found.completed[first:end].max(initial=0) for first, end in parts]
+    alone = model.resumed(program, parts, 2 * found.cycles + 1000, latency, dram_latency, bandwidth)
     on = np.diff(done, prepend=-2) - 1
     return Quanta(np.array(on, np.int64), alone + 1)
 

@@ -11,11 +11,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hbfp.isa.instructions import ENDS
 from hbfp.program import Program
 from hbfp.system import Accelerator
 
 from ..model import resumed, together
+from ..times import between_yields
 
 #: Cycles from the completion of all before a YIELD to that in which it takes effect.
 _SEEN = 2
@@ -56,10 +56,8 @@ def costs(serve: Program, train: Program, pieces: NDArray[np.int64], accelerator
     40 cycles; beyond, what is found at the first YIELD stands for all.
     """
     memory = dram_latency, bandwidth
-    ends = [number for number, each in enumerate(train.instructions) if each.opcode in ENDS]
-    firsts = [0, *(number + 1 for number in ends[:-1])]
     # Programs give way where all is complete, and begin where a doorbell rings: fetching anew is all that differs.
-    alone = resumed(train, list(zip(firsts, ends, strict=True)), 2 * int(pieces.max()) + _SLACK, latency, *memory)
+    alone = resumed(train, between_yields(train), 2 * int(pieces.max()) + _SLACK, latency, *memory)
     leave = _AGAIN + alone - pieces
     leave[0] = _AGAIN
     if len(pieces) == 1:

@@ -10,11 +10,10 @@ from hbfp.golden.lower import divided
 from hbfp.golden.lower.errors import LoweringError
 from hbfp.golden.lower.rewriting import Rewritten
 from hbfp.golden.lower.yields import cut, places
-from hbfp.isa.instructions import ENDS
 from hbfp.program import Program
 
 from ..model import times
-from ..times import Times
+from ..times import Times, between_yields
 
 #: How often places are sought anew: each time those quanta are halved that were too long.
 _TRIES = 30
@@ -22,8 +21,7 @@ _TRIES = 30
 
 def quanta(program: Program, times: Times) -> NDArray[np.int64]:
     """Cycles from the doorbell to a program's first YIELD, from each YIELD to the next, and to the end."""
-    ends = [number for number, each in enumerate(program.instructions) if each.opcode in ENDS]
-    return np.diff(times.completed[ends], prepend=0)
+    return np.diff(times.completed[[end for _, end in between_yields(program)]], prepend=0)
 
 
 def yielding(program: Program, most: int, latency: dict[str, int], dram_latency: int, bandwidth: int
