@@ -18,18 +18,16 @@ from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import write_json
 from hbfp.golden.command.progress import Bars
 from hbfp.golden.machine.errors import MachineError
-from hbfp.golden.perf.accelerator.colocate.command import add_arrival_options, arrivals_from_args
+from hbfp.golden.perf.accelerator.colocate.command import add_arrival_options, arrivals_from_args, given_to_both
 from hbfp.golden.perf.accelerator.command import (
     add_memory_options,
     add_noise_options,
     lowered_step,
-    memory_from_args,
-    noise_from_args,
 )
 from hbfp.manifest import Manifest
 from hbfp.options import add_system_options, system_from_args
-from hbfp.system import SHARES, Accelerator
-from hbfp.values import refuse, writable_file, writing
+from hbfp.system import Accelerator
+from hbfp.values import refuse, writing
 
 from ..accelerator.device import BusError, Timing
 from ..emit import EmitError, emit_accelerator
@@ -73,15 +71,7 @@ def prepare(args: argparse.Namespace) -> Callable[[], int]:
     accelerator = system_from_args(args, Accelerator, contexts=2, dispatch=PLACES, dispatch_batch=32)
     if accelerator.contexts != 2 or not accelerator.dispatch:
         raise refuse("dispatch", str(accelerator.dispatch), "must be there, in front of 2 contexts")
-    try:
-        half = accelerator.share(SHARES // 2)
-    except ValueError as error:
-        raise refuse("contexts", "2", f"must leave half of each memory. {error}") from None
-    for name in ("json", "timeline", "trace"):
-        if getattr(args, name) is not None:
-            setattr(args, name, writable_file(name, getattr(args, name)))
-    return partial(_work, args, asked, accelerator, half, memory_from_args(args, accelerator),
-                   noise_from_args(args, accelerator))
+    return partial(_work, args, asked, accelerator, *given_to_both(args, accelerator, ("json", "timeline", "trace")))
 
 
 def _work(args, asked, accelerator, half, memory, noise):

@@ -94,21 +94,27 @@ def step_of(args: Namespace, made: Any, step: Any) -> Any:
     return step.at(whole("epoch", args.epoch, 0, made.mixed.epochs - 1) * step.batches)
 
 
+def given_to_both(args: Namespace, accelerator: Accelerator, files_: Sequence[str]) -> tuple[Any, ...]:
+    """What both programs have: half of the memories, DRAM, and noise; options that name ``files_`` to be written become
+    these. OptionError if a value is not valid.
+    """
+    try:
+        half = accelerator.share(SHARES // 2)
+    except ValueError as error:
+        raise refuse("contexts", "2", f"must leave half of each memory. {error}") from None
+    for name in files_:
+        if getattr(args, name) is not None:
+            setattr(args, name, writable_file(name, getattr(args, name)))
+    return half, memory_from_args(args, accelerator), noise_from_args(args, accelerator)
+
+
 def prepare_colocate(args: Namespace) -> Callable[[], int | None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     asked = arrivals_from_args(args)
     accelerator = system_from_args(args, Accelerator, contexts=2)
     if accelerator.contexts != 2:
         raise refuse("contexts", str(accelerator.contexts), "must be 2: one program serves, another trains")
-    try:
-        half = accelerator.share(SHARES // 2)
-    except ValueError as error:
-        raise refuse("contexts", "2", f"must leave half of each memory. {error}") from None
-    for name in ("json", "timeline"):
-        if getattr(args, name) is not None:
-            setattr(args, name, writable_file(name, getattr(args, name)))
-    return partial(_colocate, args, asked, accelerator, half, memory_from_args(args, accelerator),
-                   noise_from_args(args, accelerator))
+    return partial(_colocate, args, asked, accelerator, *given_to_both(args, accelerator, ("json", "timeline")))
 
 
 def _colocate(args, asked, accelerator, half, memory, noise):
