@@ -75,11 +75,10 @@ class Report:
         batches = sorted({(each.started, each.finished) for each in self.completions.values()})
         cycles = batches[-1][1] - min([*self.followed.rung[:1], *(each.arrived for each in self.completions.values())])
         idle = cycles - sum(end - start for start, end in batches)
-        p50, p99 = np.quantile(latency, (0.5, 0.99)).tolist()
         return {"requests": len(latency), "batch": policy.batch, "batches": len(batches), "service": plan.service,
                 "timeout": int(policy.timeout), "quantum": plan.quantum, "step": int(plan.pieces.sum()),
-                "answers": _counts(self.answers), "weights": _counts(self.weights), "p50": p50, "p99": p99,
-                "max": int(latency.max()), "bound": plan.bound(plan.unit.depth), "exceeded": self.exceeded,
+                "answers": _counts(self.answers), "weights": _counts(self.weights), **_quantiles(latency),
+                "bound": plan.bound(plan.unit.depth), "exceeded": self.exceeded,
                 "steps": self.steps, "cycles": cycles, "idle": idle, "refused": self.refused, "late": self.late,
                 "of_idle": self.trained / max(idle, 1), "fill": len(latency) / len(batches) / policy.batch,
                 "simulated": _quantiles(latencies(self.followed.completions)), "passed": self.passed}
