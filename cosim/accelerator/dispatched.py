@@ -31,8 +31,8 @@ def attach(device: Device, policy: Policy) -> None:
     """Set the policy, and give the contexts to the dispatcher."""
     for name in ("timeout", "patience"):
         write(device, name, int(getattr(policy, name)))
-    write(device, "policy", 1 | policy.inference << 1 | policy.training << 2 | policy.priority << 3
-          | policy.batch << 8 | policy.share << 16)
+    values = {"attached": 1, **{name: int(value) for name, value in vars(policy).items()}}
+    write(device, "policy", sum(values[each.name] << each.low for each in BY_NAME["policy"].fields))
 
 
 def detach(device: Device) -> None:
