@@ -79,6 +79,8 @@ class Convert(Component):
         wide: int = parameter("wide", 0)
         plain: str = parameter("", "")
         sparse: tuple[int, int] = parameter("sparse", DENSE, rare=True)
+        word_pieces: int = parameter("wp", 1, rare=True)
+        row_pieces: int = parameter("rp", 1, rare=True)
 
         @property
         def takes_sparse(self):
@@ -94,8 +96,6 @@ class Convert(Component):
         def rows(self):
             """Rows of W that a word of V has, of sparse weights."""
             return self.lanes * self.sparse[0] // self.sparse[1]
-        word_pieces: int = parameter("wp", 1, rare=True)
-        row_pieces: int = parameter("rp", 1, rare=True)
 
         @property
         def blocks(self):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from hbfp.golden.spec.vector import Kind, VectorInstruction
@@ -74,11 +75,8 @@ class Alike:
 
 def _words(each, build):
     """Words that a value has."""
-    *outer, inner = each.order
-    rows = 1
-    for d in outer:
-        rows *= each.values[0].shape[d]
-    return rows * -(-each.values[0].shape[inner] // build.lanes)
+    *outer, inner = (each.values[0].shape[d] for d in each.order)
+    return prod(outer) * -(-inner // build.lanes)
 
 
 def _several(build, several):
