@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cosim.accelerator.device import Device
+from cosim.accelerator.device import Device, Timing
 from cosim.emit import emit_accelerator
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
@@ -22,6 +22,14 @@ TWO = replace(ACCELERATOR, x_words=256, w_words=256, v_words=256, p_words=128, c
               function_lanes=8, memory_banks=0)
 LEVEL = "-O0"
 SIZE = 1 << 18
+
+
+def renewed(device, *timing):
+    """A device that has forgotten what was before, DRAM of this timing."""
+    device.heal()
+    device.reset()
+    device.set_timing(Timing(*timing))
+    return device
 
 
 def opened(accelerator=ACCELERATOR):

@@ -24,7 +24,7 @@ from hbfp.isa.registers import Cause
 from hbfp.program import Program, Region
 from hbfp.system import Share
 
-from .built import TWO, opened
+from .built import TWO, opened, renewed
 
 pytestmark = pytest.mark.cosim
 #: What the programs of a pair are made for, a share of :data:`TWO`.
@@ -43,12 +43,7 @@ def built():
 
 @pytest.fixture
 def device(built):
-    """It has forgotten what was before."""
-    _, device = built
-    device.heal()
-    device.reset()
-    device.set_timing(Timing(20, TWO.beat))
-    return device
+    return renewed(built[1], 20, TWO.beat)
 
 
 def right(memory, machine, program):

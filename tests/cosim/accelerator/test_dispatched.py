@@ -24,7 +24,7 @@ from hbfp.program import Program, Region
 from hbfp.system import Share
 from rtl.accelerator.front import unit
 
-from .built import TWO, opened
+from .built import TWO, opened, renewed
 
 pytestmark = pytest.mark.cosim
 SYSTEM = replace(TWO, dispatch=16, dispatch_batch=4)
@@ -74,12 +74,7 @@ def built():
 
 @pytest.fixture
 def device(built):
-    """It has forgotten what was before."""
-    _, device = built
-    device.heal()
-    device.reset()
-    device.set_timing(Timing(*MEMORY))
-    return device
+    return renewed(built[1], *MEMORY)
 
 
 def begin(device, serving, training=None, policy=None, watchdog=100_000):

@@ -22,12 +22,13 @@ from torch.nn import functional as F
 from golden.lower.errors import LoweringError
 from golden.lower.graph import reference
 from golden.lower.lowering import lower
-from golden.machine.machine import Machine
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 from hbfp.program import Product
 from hbfp.system import NUMBERS, Accelerator
+
+from .running import checked
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 aten = torch.ops.aten
@@ -254,10 +255,7 @@ def made(name):
 def check(model, inputs, machine):
     """Run on the golden machine with its check for races; every tensor, and the outputs against PyTorch."""
     lowered = lower(model, inputs, machine)
-    device = Machine(lowered.program, races=True)
-    device.run()
-    for name, expected in lowered.expected.items():
-        np.testing.assert_array_equal(device.get(name).view(np.uint32), expected.view(np.uint32), name)
+    device = checked(lowered)
     with torch.no_grad():
         outputs = torch.utils._pytree.tree_leaves(reference(model, machine)(*inputs))
     for name, output in zip(lowered.outputs, outputs, strict=True):

@@ -3,19 +3,18 @@
 Covers: golden/lower/formats.py.
 """
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import golden.nn as gn
 from golden.lower.lowering import lower
-from golden.machine.layouts import unpack
-from golden.machine.machine import Machine
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 from hbfp.system import Accelerator
+
+from .running import checked
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -39,14 +38,7 @@ def check(model, machine, count=40):
     """Every tensor, in an order that the waits guarantee; (sparse, passes) of each command."""
     torch.manual_seed(5)
     width = next(model.parameters()).shape[1]
-    program = (made := lower(model, (torch.randn(count, width),), machine)).program
-    device = Machine(program, races=True)
-    device.run()
-    for name, values in made.expected.items():
-        tensor = program.tensors[name]
-        data = device.dram.get(tensor.address, tensor.bytes(machine))
-        np.testing.assert_array_equal(unpack(machine, tensor, data).view(np.uint32),
-                                      np.ascontiguousarray(values, np.float32).view(np.uint32), name)
+    program = checked(lower(model, (torch.randn(count, width),), machine)).program
     return [(each["sparse"], each["tiles"]) for each in program.instructions
             if each.opcode == Opcode.MULTIPLY and each["first"]]
 
@@ -108,11 +100,5 @@ def test_convolutions_of_sparse_weights_are_dense():
     machine = accelerator(x_words=512)
     model = gn.convert(Net().eval(), machine.core.format)
     gn.sparsify(model)
-    program = (made := lower(model, (torch.randn(3, 256),), machine)).program
-    device = Machine(program, races=True)
-    device.run()
-    for name, values in made.expected.items():
-        tensor = program.tensors[name]
-        data = device.dram.get(tensor.address, tensor.bytes(machine))
-        np.testing.assert_array_equal(unpack(machine, tensor, data), np.ascontiguousarray(values, np.float32), name)
+    program = checked(lower(model, (torch.randn(3, 256),), machine)).program
     assert {each["sparse"] for each in program.instructions if each.opcode == Opcode.MULTIPLY} == {0, 1}

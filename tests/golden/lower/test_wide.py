@@ -6,7 +6,6 @@ Covers: golden/lower/products/wide.py, golden/lower/formats.py.
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -14,14 +13,14 @@ from torch import nn
 import golden.nn as gn
 from golden.lower.errors import LoweringError
 from golden.lower.lowering import lower
-from golden.machine.layouts import unpack
-from golden.machine.machine import Machine
 from golden.schedule import MixedMantissa
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 from hbfp.system import Accelerator
 from tests.cases import sweep
+
+from .running import checked
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -81,14 +80,7 @@ def multiplies(program):
 
 def check(model, machine, *shape):
     """Every tensor, in an order that the waits guarantee; the widths that products have."""
-    program = (made := lower(model, (torch.randn(*shape or (20, 20)),), machine)).program
-    device = Machine(program, races=True)
-    device.run()
-    for name, values in made.expected.items():
-        tensor = program.tensors[name]
-        data = device.dram.get(tensor.address, tensor.bytes(machine))
-        np.testing.assert_array_equal(unpack(machine, tensor, data).view(np.uint32),
-                                      np.ascontiguousarray(values, np.float32).view(np.uint32), name)
+    program = checked(lower(model, (torch.randn(*shape or (20, 20)),), machine)).program
     return multiplies(program)
 
 
