@@ -274,8 +274,6 @@ class Design(describe.Description):
         if not self.takes_sparse:
             return
         (kept, group), terms = self.sparse, self.format.terms
-        if self.wide:
-            raise ConflictError("sparse", self.sparse, "must be 1,1 where mantissas may be wide")
         if self.rows % kept:
             raise ConflictError("rows", self.rows, f"must be a multiple of {kept} where weights are {kept} of {group}")
         block, wide = self.format.block, self.reach(self.rows)

@@ -108,7 +108,7 @@ class Bench:
         """
         if sparse is None:
             sparse = DESIGN.takes_sparse and bool(self.rng.integers(2))
-        wide = self._modes() if wide is None else wide
+        wide = self.modes() if wide is None else wide
         shapes = (rows, terms), (terms, DESIGN.cols // (1 + any(wide)))
         if DESIGN.arithmetic == "int":
             limit = DESIGN.format.limit
@@ -127,9 +127,12 @@ class Bench:
                    if step and "i_v" in MANIFEST.streams else None for step in (scale, bias)]
         self.product(x, prune(w, *DESIGN.sparse) if sparse else w, vectors[0], vectors[1], relu, wide, sparse)
 
-    def _modes(self):
+    def modes(self) -> tuple[bool, bool]:
         """Whether mantissas of X and of W are wide."""
-        return tuple(map(bool, self.rng.integers(0, 2, 2))) if DESIGN.wide else (False, False)
+        if not DESIGN.wide:
+            return False, False
+        wide_x, wide_w = map(bool, self.rng.integers(0, 2, 2))
+        return wide_x, wide_w
 
     def product(self, x: np.ndarray, w: np.ndarray, scale: np.ndarray | None = None, bias: np.ndarray | None = None,
                 relu: bool = False, wide: tuple[bool, bool] = (False, False), sparse: bool = False,
@@ -192,11 +195,12 @@ class Bench:
         self.awaited += rows
 
     def _noise(self, fields, where, mantissas=False):
-        """Put anything where a core must not look: exponents and flags, and mantissas if asked for."""
+        """Put anything where a core must not look: exponents and flags, mantissas and their indices if asked for."""
         low, high = DESIGN.format.exponent_range
         spans = {"exponent": (low, high + 1), "invalid": (0, 2)}
         if mantissas:
             spans["mantissa"] = -DESIGN.format.limit, DESIGN.format.limit + 1
+            spans |= {"index": (0, DESIGN.sparse[1])} if "index" in fields else {}
         for name, span in spans.items():
             fields[name][where] = self.rng.integers(*span, fields[name][where].shape)
 

@@ -76,6 +76,8 @@ class Coverage:
         wide = command.get("wide_x", 0), command.get("wide_w", 0)
         for name, mode in (("wide X", (1, 0)), ("wide W", (0, 1)), ("wide X and W", (1, 1))):
             self.see(name, wide == mode)
+        if design.takes_sparse:
+            self._sparse(command, w)
         if design.blocked and not any(wide):
             self._blocks(command, x, w, result)
 
@@ -92,8 +94,6 @@ class Coverage:
         self.see("cancelled sum", ((sums == 0) & busy).any())
         lay = self.design.lay(bool(command.get("sparse")))
         self.see("largest sum", (np.abs(sums) == lay.height * self.design.format.limit ** 2).any())
-        if self.design.takes_sparse:
-            self._sparse(command, w)
         plain = not (command["scale"] or command["bias"] or command["relu"])
         alone = (sums != 0).sum((0, 2)) == 1                                 # nothing else can have cancelled it
         self.see("underflow to +0", plain and ((result == 0) & alone).any())

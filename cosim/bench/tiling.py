@@ -184,6 +184,7 @@ def w_beats(tiling: Tiling, mantissa: np.ndarray, exponent: np.ndarray | None = 
         assert exponent is not None and invalid is not None
         mantissa = columns_of_weights(design, mantissa, wide)
         exponent, invalid = exponent.repeat(2, 1), invalid.repeat(2, 1)
+        index = None if index is None else index.repeat(2, 1)
     tiles = -(-mantissa.shape[1] // design.cols)
 
     def columns(array, fill):

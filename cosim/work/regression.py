@@ -41,7 +41,7 @@ ACCUMULATES = ("fp32", "aligned")
 ROUNDINGS = ("rne", "stochastic", "truncate")
 #: Sparse weights, N of M, of the cells that have any: what they lie on has blocks shorter than, as long as and longer
 #: than the rows.
-SPARSE_ARRAYS, SPARSE_MANTISSAS, SPARSE = ((8, 8), (16, 16)), (4, 8), ((2, 4), (1, 4), (4, 8))
+SPARSE_ARRAYS, SPARSE_MANTISSAS, SPARSE = ((8, 8), (16, 16)), (4, 8, (4, 6)), ((2, 4), (1, 4), (4, 8))
 #: Cells that together contain every value, most pairs, and every way in which a block can lie on the rows.
 SELECTION = (
     (2, (1, 8), (1, 1), "fp32", "rne"), (3, (1, 16), (3, 5), "aligned", "stochastic"),

@@ -31,8 +31,8 @@ class Digits:
 
     @classmethod
     def of(cls, design):
-        """The digits of a design's segments; None if it has no wide mantissas."""
-        return cls(design.format.mantissa, design.wide, design.height) if design.wide else None
+        """The digits of a design's segments, or of those that a dense block takes; None if it has no wide mantissas."""
+        return cls(design.format.mantissa, design.wide, design.height * design.joined) if design.wide else None
 
     def _sum(self, a, b):
         """Shape of a sum of products of numbers of magnitudes ``a`` and ``b`` at most."""

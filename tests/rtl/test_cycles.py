@@ -55,11 +55,13 @@ DESIGNS = {
     "pipelined-fp32": (2, 8, 2, {"arithmetic": "fp32", "pipeline": 5}),
     "sparse": (4, 4, 2, {"sparse": (2, 4)}),
     "sparse-long": (16, 2, 2, {"sparse": (2, 4)}),
+    "sparse-wide": (4, 4, 2, {"sparse": (2, 4), "wide": 6}),
+    "sparse-wide-share": (16, 2, 4, {"sparse": (2, 4), "wide": 6, "share": 4}),
     "sparse-share": (16, 2, 4, {"sparse": (2, 4), "share": 4}),
 }
 #: Designs whose parts others have, too: in the long regression.
 LONG = ("one-bank-aligned", "one-bank-segments", "one-bank-pipelined-long", "one-bank-wide", "one-bank-sparse",
-        "one-tile-long", "one-tile-sparse", "one-tile-fp32")
+        "sparse-wide-share", "one-tile-long", "one-tile-sparse", "one-tile-fp32")
 DEPTH = 30
 
 

@@ -97,10 +97,11 @@ async def every_index_has_its_meaning(dut, idle, stall):
     await bench.start()
     for terms in _terms(sparse=True):
         for rows in (1, ROWS):
-            shapes = (rows, terms), (terms, DESIGN.cols)
-            x, w = (awkward(bench.rng, shape, DESIGN.format, axis, 0.0) for shape, axis in zip(
-                shapes, (-1, -2), strict=True))
-            bench.product(x, prune(w, *DESIGN.sparse), sparse=True, any_index=True)
+            wide = bench.modes()
+            shapes = (rows, terms), (terms, DESIGN.cols // (1 + any(wide)))
+            x, w = (awkward(bench.rng, shape, DESIGN.widest if mode else DESIGN.format, axis, 0.0)
+                    for shape, axis, mode in zip(shapes, (-1, -2), wide, strict=True))
+            bench.product(x, prune(w, *DESIGN.sparse), wide=wide, sparse=True, any_index=True)
         bench.command(ROWS, _fitting(terms), sparse=False)
     bench.command(DESIGN.depth, _fitting(DESIGN.reach(DESIGN.rows), sparse=True), calm=True, sparse=True)
     await bench.finish()

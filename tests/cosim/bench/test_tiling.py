@@ -94,6 +94,29 @@ def test_beats_carry_the_digits(narrow, bits, block, rows, wide, accumulate):
     assert np.array_equal(got, golden.matmul(*blocks).view(np.uint32))
 
 
+@pytest.mark.parametrize("wide", [(True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("block, rows", [((1, 4), 4), ((4, 4), 8), ((1, 16), 4)])
+def test_compressed_beats_carry_the_digits(block, rows, wide):
+    """Both digits of a weight stand where the weight does, a digit of 0 of one that is kept, too."""
+    design = Design(format=HBFPFormat(mantissa=4, block=block), rows=rows, cols=4, wide=6, sparse=(2, 4))
+    rng, golden = np.random.default_rng(rows), Golden(design)
+    x, w = (awkward(rng, shape, design.widest, axis) for shape, axis in (((4, 19), -1), ((19, 2), -2)))
+    a, b = golden.encode(x, wide=wide[0]), golden.encode(prune(w, 2, 4), -2, wide=wide[1])
+    scales = [[per_line(part, each, n) for each in (part.exponent, part.invalid)] for n, part in enumerate((a, b))]
+    mantissa, index = compress(b.mantissa, 2, 4)
+    tiling = Tiling(design, 19, True)
+    weights = w_beats(tiling, mantissa, *scales[1], wide=wide[1], pairs=True, index=index, rng=rng)
+    if wide[1]:
+        low, high = (weights["mantissa"][..., n::2] == 0 for n in range(2))
+        assert (low != high).any()
+        assert np.array_equal(weights["index"][..., ::2], weights["index"][..., 1::2])
+    command = {"rows": 4, "tiles": tiling.passes, "scale": 0, "bias": 0, "relu": 0, "sparse": 1} | dict(
+        zip(("wide_x", "wide_w"), map(int, wide), strict=True))
+    got = CoreReference(design).result(command, x_beats(tiling, a.mantissa, *scales[0], wide=wide[0], rng=rng),
+                                       {name: value[0] for name, value in weights.items()})
+    assert np.array_equal(got, golden.matmul(a, b).view(np.uint32))
+
+
 @pytest.mark.parametrize("wide, mantissa, message", [
     (0, 6, "Mantissas must have 4 bits, since the core is not --wide, not 6"),
     (6, 5, "Mantissas must have 4 or 6 bits, not 5")])
