@@ -46,7 +46,7 @@ def draw(seed: int, number: int = 0, *, side: int = 8) -> Accelerator:
         if (sparse := rng.choice(_SPARSE)) is not None and rows == cols:
             terms = rows * sparse[1] // sparse[0] << rng.randint(0, 1)
             values |= {"sparse": sparse, "block": rng.choice(((1, terms), (terms, terms))), "arithmetic": "hbfp",
-                       "wide": 0, "memory_banks": 0}
+                       "memory_banks": 0}
         values |= {"short_rows": rng.randint(0, values["row_words"])}
         if values["short_rows"] == 1 or values["vector_lanes"] != cols:
             values["short_rows"] = 0

@@ -73,6 +73,13 @@ def _digits(design, instruction, mantissa):
     return np.stack([low, high], axis=-1).reshape(len(mantissa), -1)
 
 
+def _halves(instruction, each, axis=1):
+    """What there is of each column of W: of wide mantissas that of every other one, twice."""
+    if not instruction["wide"]:
+        return each
+    return each.take(np.arange(instruction["part"], each.shape[axis], 2), axis=axis).repeat(2, axis=axis)
+
+
 def _rows_to_x(accelerator, memories, instruction, encode):
     """Blocks along the lanes; a word of V fills pieces of X, or is one; rows are filled up to rows of the core."""
     blocks, each = encode(1, False, -1), accelerator.word_pieces
@@ -127,9 +134,7 @@ def _write(accelerator, memories, instruction, blocks, rows):
     memories.w_data[rows], memories.w_index[rows] = digits.reshape(terms, tiles, design.cols).transpose(1, 0, 2), -1
     segments = rows[:, ::design.height] // design.height
     for name, values in (("w_exponent", blocks.exponent), ("w_invalid", blocks.invalid)):
-        lines = _segments(design, blocks, values, 1, terms // design.height, design.height)
-        if instruction["wide"]:
-            lines = lines[:, instruction["part"]::2].repeat(2, axis=1)
+        lines = _halves(instruction, _segments(design, blocks, values, 1, terms // design.height, design.height))
         getattr(memories, name)[segments] = lines.reshape(-1, tiles, design.cols).transpose(1, 0, 2)
 
 
@@ -139,9 +144,11 @@ def _sparse_to_w(design, memories, instruction, encode, kept):
     blocks = encode(design.cols, True, -2)
     kept = np.pad(kept, ((0, -len(kept) % design.cols), (0, 0)))
     kept[instruction["rows"]:, np.arange(kept.shape[1]) % m < n] = True
+    kept = _halves(instruction, kept, axis=0)
     groups = kept.T.reshape(-1, m, len(kept))
     index = np.sort(np.argsort(~groups, axis=1, kind="stable")[:, :n], axis=1)
-    values = np.take_along_axis(blocks.mantissa.reshape(groups.shape), index, axis=1)
+    digits = _digits(design, instruction, blocks.mantissa)
+    values = np.take_along_axis(digits.reshape(groups.shape), index, axis=1)
     terms, tiles = groups.shape[0] * n, len(kept) // design.cols
     start = nest((tiles,), (instruction["target_row"],), instruction["target"])
     rows = memories.w.writes(start[:, None] + np.arange(terms))
@@ -150,5 +157,5 @@ def _sparse_to_w(design, memories, instruction, encode, kept):
     segments = rows[:, ::design.rows] // design.rows
     passes = design.lay(True).block_tiles    # a segment has the rows of the array
     for name, per_block in (("w_exponent", blocks.exponent), ("w_invalid", blocks.invalid)):
-        lines = per_line(blocks, per_block, 1).repeat(passes, axis=0)[:segments.shape[1]]
+        lines = _halves(instruction, per_line(blocks, per_block, 1).repeat(passes, axis=0)[:segments.shape[1]])
         getattr(memories, name)[segments] = lines.reshape(-1, tiles, design.cols).transpose(1, 0, 2)

@@ -218,16 +218,13 @@ class Core:
     def _words(self, instruction, address):
         """Mantissas, exponents and flags of rows of X; where they are wide, addresses are those of high digits."""
         memories = self.memories
-        if instruction["sparse"]:    # the first word's exponents count
-            own = memories.x.reads(address[..., None] + np.arange(self.accelerator.spread))
-            mantissa = memories.x_data[own].reshape(*address.shape, self.design.reach(self.design.rows))
-            return mantissa, memories.x_exponent[own[..., 0]], memories.x_invalid[own[..., 0]]
-        pieces = np.arange(self.accelerator.row_pieces)
+        one = self.accelerator.row_pieces
+        pieces = np.arange(one * self.accelerator.spread if instruction["sparse"] else one)
         own = memories.x.reads(address[..., None] + pieces)
-        if not instruction["wide_x"]:
-            return self._row(memories.x_data[own]), *self._scales(own)
+        if not instruction["wide_x"]:    # the first exponents count
+            return self._row(memories.x_data[own]), *self._scales(own[..., :one])
         low = memories.x.reads(address[..., None] + pieces + instruction["low"])    # the second beat's exponents count
-        return self._joined(*(self._row(memories.x_data[each]) for each in (own, low))), *self._scales(low)
+        return self._joined(*(self._row(memories.x_data[each]) for each in (own, low))), *self._scales(low[..., :one])
 
     @staticmethod
     def _row(pieces):

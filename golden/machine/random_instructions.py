@@ -254,18 +254,18 @@ class Draw:
             group = [Instruction(Opcode.WEIGHTS, {
                 "base": pick.randint(0, system.w_words // core.rows - sent) * core.rows, "tiles": sent,
                 "repeats": repeats})]
-            before = self._wide_weights(group[0]) if wide.get("wide_w") else []
-            if any(sparse.values()):
-                before = self._sparse_weights(group[0])
-            x = self._wide_rows() if wide.get("wide_x") else None
+            each = system.spread if any(sparse.values()) else 1
+            before = self._wide_weights(group[0]) if wide.get("wide_w") and each == 1 else []
+            if each > 1:
+                before = self._sparse_weights(group[0], wide.get("wide_w", 0))
+            x = self._wide_rows(each) if wide.get("wide_x") else None
             if before is None or x and x[0] is None:
                 return None
             before += x[0] if x else []
             relu = pick.randint(0, 1)
             multiplies = []
             for part in range(parts):
-                values = self._pass(rows, passes, *(x[1:] if x else ()),
-                                    each=system.spread if any(sparse.values()) else 1)
+                values = self._pass(rows, passes, *(x[1:] if x else ()), each=each)
                 if values is None:
                     return None
                 multiplies.append(Instruction(Opcode.MULTIPLY, common | values | wide | sparse | {
@@ -298,21 +298,24 @@ class Draw:
             "to_w": 1, "columns": columns, "words": words, "rows": rows, "base": v[0], "stride": v[1][1],
             "target": weights["base"], "wide": 1, "part": pick.randint(0, 1)})]
 
-    def _sparse_weights(self, weights):
-        """A conversion to the tiles of a WEIGHTS; None if V has no room."""
+    def _sparse_weights(self, weights, wide):
+        """A conversion to the tiles of a WEIGHTS, of one half of column pairs if ``wide``; None if V has no room."""
         system, pick = self.accelerator, self.pick
         words, rows = weights["tiles"] * system.spread, pick.randint(1, system.lanes)
         v = self._place_loops([words, rows], system.v_words, step=1, distinct=False)
         return v and [Instruction(Opcode.CONVERT, {
             "to_w": 1, "words": words, "rows": rows, "base": v[0], "stride": v[1][1], "target": weights["base"],
-            "prune": 1, "sparse": 1})]
+            "prune": 1, "sparse": 1, **({"wide": 1, "part": pick.randint(0, 1)} if wide else {})})]
 
-    def _wide_rows(self):
-        """Conversions of rows to X, both digits of each; where they begin, how many words, how far the low digits."""
+    def _wide_rows(self, spread):
+        """Conversions of rows to X, both digits of each; where they begin, how many words, how far the low digits.
+
+        A command's row takes ``spread`` of them.
+        """
         system, pick, each = self.accelerator, self.pick, self.accelerator.whole // self.accelerator.piece
-        rows = pick.randint(1, min(40, system.x_pieces // each // 2))
+        rows = pick.randint(1, min(40, system.x_pieces // each // spread // 2)) * spread
         v = self._place_loops([1, rows], system.v_words, step=1, distinct=False)
-        places = self._place_loops([rows, 2], system.x_pieces, each=each, step=each)
+        places = self._place_loops([rows, 2], system.x_pieces, each=each * spread, step=each)
         if not v or not places:
             return None, 0, 0, 0
         base, (_, low) = places

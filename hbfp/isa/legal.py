@@ -114,7 +114,7 @@ RULES = {
         _each("low", must=Must.MULTIPLE, step="row_pieces"),
         _each("low", must=Must.ZERO, when={"wide_x": 0}),
         _each("sparse", must=Must.RANGE, low=0, high="sparse"),
-        _each("base row0 row1 pass0 pass1 pass2", must=Must.MULTIPLE, when={"sparse": 1}, step="spread"),
+        _each("base row0 row1 pass0 pass1 pass2 low", must=Must.MULTIPLE, when={"sparse": 1}, step="spread"),
     ),
     Opcode.DRAIN: (
         *_counted("columns rows0 rows1"),

@@ -40,34 +40,35 @@ def linear(net: Nodes, node: Any) -> Made:
         if of_w is not None:
             raise LoweringError("its weight is constant and would be rounded stochastically; a trained one would do")
         weight = net.constant(w).numpy().T
-        weights = _sparse(net, w, result) or constant_weights(net.build, weight, len(weight), wide)
+        weights = _sparse(net, w, result, wide) or constant_weights(net.build, weight, len(weight), wide)
     else:
         drawn = of_w and replace(of_w, turned=True)
         computed = net.value(w)
-        weights = _sparse(net, w, result, drawn) or computed_weights(
+        weights = _sparse(net, w, result, wide, drawn) or computed_weights(
             Value(computed.where.t(), computed.home), net.build.lanes, drawn, wide, _is_pruned(w))
     matrix(net.build, value, weights, steps, net.fresh(last, order), after, of_x)
     return last, (Product(result.numel() // weights.columns, weights.terms, weights.columns),)
 
 
-def _sparse(net, w, result, draw=None):
+def _sparse(net, w, result, wide, draw=None):
     """The weight (N, K) of a product as a sparse one, if the core has such commands, it is one, and that is quicker.
 
     A weight that is constant comes as records if it is dense, and else as FP32 that is converted: with few rows of X
-    that takes longer.
+    that takes longer. So it does if it is narrow beside wide rows, which only records can be.
     """
     machine, constant = net.accelerator, net.is_constant(w)
     if not machine.core.takes_sparse or not (constant or _is_pruned(w) or w.target == hbfp.kept.default):
         return None
     if _is_pruned(w):
-        return sparse_weights(net.value(w), net.build, draw)
+        return sparse_weights(net.value(w), net.build, draw, wide)
     kept, group = machine.core.sparse
     given = net.constant(w) if constant else net.graph.results[w.args[0]]
     groups = torch.nn.functional.pad(given != 0, (0, -given.shape[1] % group)).unflatten(1, (-1, group))
-    if groups.sum(-1).max() > kept or constant and result.numel() // len(given) <= FEW * machine.core.rows:
+    few = result.numel() // len(given) <= FEW * machine.core.rows or wide.x > wide.w
+    if groups.sum(-1).max() > kept or constant and few:
         return None
     value = net.build.dram.constant(given.numpy()) if constant else net.value(w)
-    return sparse_weights(value, net.build, draw)
+    return sparse_weights(value, net.build, draw, wide)
 
 
 def _is_pruned(w):

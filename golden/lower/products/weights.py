@@ -165,15 +165,15 @@ def computed_weights(value: Value, lanes: int, draw: Draw | None = None, wide: W
     return Weights(terms, columns, value=value, by_columns=turned, drawn=drawn, wide=wide, pruned=pruned)
 
 
-def sparse_weights(weight: Value, build: Builder, draw: Draw | None = None) -> Weights | None:
+def sparse_weights(weight: Value, build: Builder, draw: Draw | None = None, wide: Wide = NARROW) -> Weights | None:
     """Of N:M sparse weights (N, K) that lie row by row; None if W has no room for a column and another."""
     (columns, _), (terms, _) = weight.dims()
     drawn = in_v(draw, True, terms, build.lanes)
     made = Weights(terms, columns, value=Value(weight.where.t(), weight.home), by_columns=True, drawn=drawn,
-                   spread=build.accelerator.spread)
+                   spread=build.accelerator.spread, wide=wide)
     side = tall(build)
     square = max(1, build.accelerator.core.format.block[0] // build.lanes)
-    height = -(-terms // side) * side // made.spread
+    height = -(-terms // side) * side // made.spread * wide.tiles
     return made if 2 * square * height <= build.w.size else None
 
 

@@ -3,6 +3,8 @@
 Covers: golden/lower/formats.py.
 """
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -19,8 +21,8 @@ from .running import checked
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def accelerator(block=(1, 16), sparse=(2, 4), mantissa=8, accumulate="fp32", **sizes):
-    return Accelerator(core=Design(rows=8, sparse=sparse, depth=32, accumulate=accumulate,
+def accelerator(block=(1, 16), sparse=(2, 4), mantissa=8, accumulate="fp32", wide=0, **sizes):
+    return Accelerator(core=Design(rows=8, sparse=sparse, wide=wide, depth=32, accumulate=accumulate,
                                    format=HBFPFormat(mantissa=mantissa, block=block)), **sizes)
 
 
@@ -50,6 +52,21 @@ def test_linear_layers_are_sparse(machine):
     block, spread = machine.core.format.terms, machine.spread
     passes = {-(-terms // block) * block // 8 // spread for terms in (52, 40, 36)}
     assert set(check(mlp(), machine)) == {(1, each) for each in passes}
+
+
+@pytest.mark.parametrize("block, roles, products", [
+    ((1, 16), "xw", {(1, 1, 1)}), ((16, 16), "w", {(1, 0, 1)}), ((1, 16), "x", {(0, 1, 0)}),
+    ((1, 16), "", {(1, 0, 0)})])
+def test_wide_layers(block, roles, products):
+    """In as many passes as narrow ones; narrow weights beside wide rows are dense, which only records can be."""
+    machine = accelerator(block, mantissa=4, wide=6)
+    model = gn.convert(mlp(), machine.core.format)
+    for _, layer in gn.hbfp_layers(model):
+        layer.formats = replace(layer.formats, **{role: machine.core.widest for role in roles})
+    torch.manual_seed(5)
+    program = checked(lower(model, (torch.randn(40, 52),), machine)).program
+    assert {tuple(each[name] for name in ("sparse", "wide_x", "wide_w")) for each in program.instructions
+            if each.opcode == Opcode.MULTIPLY} == products
 
 
 def test_few_rows_are_dense():

@@ -162,8 +162,11 @@ class Plain:
         beyond = [group * m + e for group in range(width // m) for e in range(n)]    # of rows of zeros
         for j, k in product(range(len(matrix) // side), range(width * n // m)):
             at, rows = i["target"] + j * i["target_row"] + k, range(j * side, (j + 1) * side)
+            if i["wide"]:    # a pair of columns for every other one
+                rows = [r // 2 * 2 + i["part"] for r in rows]
             lanes = [(self.kept[r] if r < i["rows"] else beyond)[k] for r in rows]
-            self.w[at] = [int(blocks.mantissa[r, lane]) for r, lane in zip(rows, lanes, strict=True)]
+            self.w[at] = [self.digit(int(blocks.mantissa[r, lane]), c % 2)
+                          for c, (r, lane) in enumerate(zip(rows, lanes, strict=True))]
             self.terms[at] = [k // n * m % (side * m // n) + lane % m for lane in lanes]
             if k % side == 0:
                 places = [(r // terms if self.core.format.square else r, lanes[0] // terms) for r in rows]
@@ -189,10 +192,12 @@ class Plain:
                 [self.digit(m, 1 - self.i["part"]) for m in blocks.mantissa[r, k * side:(k + 1) * side]],
                 blocks.exponent[row, at], blocks.invalid[row, at])
 
-    def x_row(self, address):
-        """A row of the core, of so many pieces as it has."""
-        pieces = [self.x[address + n] for n in range(max(1, self.core.rows // self.lanes))]
-        mantissa, *scales = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    def x_row(self, address, words=1):
+        """A row of the core, of so many pieces as it has, or mantissas of several with the first one's exponents."""
+        each = max(1, self.core.rows // self.lanes)
+        pieces = [self.x[address + n] for n in range(words * each)]
+        _, *scales = (np.concatenate(parts) for parts in zip(*pieces[:each], strict=True))
+        mantissa = np.concatenate([piece[0] for piece in pieces])
         return mantissa, *(each[::len(each) // self.core.segments] for each in scales)
 
     def to_w(self, matrix, place):
@@ -233,12 +238,10 @@ class Plain:
                 else:
                     address = (i["base"] + i0 * i["row0"] + i1 * i["row1"] + p0 * i["pass0"] + p1 * i["pass1"]
                                + p2 * i["pass2"])
-                    row = self.x_row(address)
-                    if i["sparse"]:
-                        words = [self.x[address + n][0] for n in range(self.system.spread)]
-                        row = np.concatenate(words), *row[1:]
+                    words = self.system.spread if i["sparse"] else 1
+                    row = self.x_row(address, words)
                     if i["wide_x"]:
-                        low = self.x_row(address + i["low"])
+                        low = self.x_row(address + i["low"], words)
                         row = self.joined(row[0], low[0]), *low[1:]
                     rows.append(row)
             self.passes.append(rows)
@@ -273,7 +276,7 @@ class Plain:
             (passes, i), (places, lanes, vectors) = self.commands.pop(0), self.drains.pop(0)
             tiles = [self.tiles.pop(0) for _ in passes]
             if i["sparse"]:
-                tiles = [(self.dense(*tile), tile[1]) for tile in tiles]
+                tiles = [(self.dense(*tile), *tile[1:]) for tile in tiles]
             reach = self.core.reach(self.core.rows) if i["sparse"] else self.core.rows
             per = max(self.core.format.terms // reach, 1)    # passes of a block: its last exponents count
             last = [number for number in range(len(passes)) if number % per == per - 1 or number == len(passes) - 1]

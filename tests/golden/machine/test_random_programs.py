@@ -29,6 +29,8 @@ WIDE = [(4, (1, 8), "fp32", 4, 8, "rne", 6), (4, (16, 16), "aligned", 2, 8, "rne
 #: With sparse weights: 2 of 4 whose blocks are a pass or more, 1 of 4, and 4 of 8 in tiles.
 SPARSE = [(8, (1, 16), "fp32", 4, 8, "rne", 0, (2, 4)), (8, (1, 64), "aligned", 3, 8, "stochastic", 0, (2, 4)),
           (4, (1, 32), "fp32", 4, 8, "rne", 0, (1, 4)), (5, (16, 16), "fp32", 2, 4, "rne", 0, (4, 8))]
+#: With both.
+SPARSE_WIDE = [(4, (1, 16), "fp32", 4, 8, "rne", 6, (2, 4)), (5, (32, 32), "aligned", 3, 8, "stochastic", 9, (1, 4))]
 #: With more columns than rows, and more rows than columns; blocks below, at and above the lesser and the greater.
 OBLONG = [(*design, *sides) for design, *sides in (
     ((8, (1, 4), "fp32", 4, 0, "rne", 0, (1, 1)), 4, 8), ((8, (1, 8), "aligned", 2, 0, "rne", 0, (1, 1)), 4, 16),
@@ -47,7 +49,7 @@ def machine(mantissa, block, accumulate, queue, vector_lanes=8, rounding="rne", 
                        vector_lanes=vector_lanes)
 
 
-@pytest.mark.parametrize("design", [*DESIGNS, *WIDE, *SPARSE, *OBLONG])
+@pytest.mark.parametrize("design", [*DESIGNS, *WIDE, *SPARSE, *SPARSE_WIDE, *OBLONG])
 def test_programs_are_legal_and_race_free(design):
     seen = Counter()
     for seed in range(6):
@@ -93,7 +95,7 @@ def test_programs_give_numbers():
 @pytest.mark.parametrize("design", [*DESIGNS, (8, (1, 32), "fp32", 4), (8, (1, 16), "fp32", 4, 1),
                                     (6, (1, 4), "fp32", 4, 4), (8, (1, 8), "fp32", 4, 8, "stochastic"),
                                     (8, (1, 16), "fp32", 4, 8, "stochastic"),
-                                    (4, (8, 8), "fp32", 4, 8, "stochastic"), *WIDE, *SPARSE, *OBLONG])
+                                    (4, (8, 8), "fp32", 4, 8, "stochastic"), *WIDE, *SPARSE, *SPARSE_WIDE, *OBLONG])
 def test_machine_equals_plain_loops(design):
     """Every word of V, X, W and DRAM."""
     for seed in range(100, 102):

@@ -12,7 +12,7 @@ from hbfp.system import Accelerator
 
 MACHINE = Accelerator(core=Design(rows=16, format=HBFPFormat(block=(1, 8))))
 DRAWING = Accelerator(core=Design(rows=16, format=HBFPFormat(block=(1, 8), rounding="stochastic")))
-SPARSE = Accelerator(core=Design(rows=16, sparse=(2, 4), format=HBFPFormat(block=(1, 32))))
+SPARSE = Accelerator(core=Design(rows=16, sparse=(2, 4), wide=12, format=HBFPFormat(block=(1, 32))))
 WIDE = Accelerator(core=Design(rows=16, wide=6, format=HBFPFormat(mantissa=4, block=(1, 8))))
 #: More columns than rows, and more rows than columns.
 BROAD, TALL = (Accelerator(core=Design(rows=rows, cols=24 - rows, format=HBFPFormat(block=(1, 8)))) for rows in (8, 16))
@@ -161,6 +161,7 @@ def test_sparse_weights(opcode, values):
     (0, {"columns": 1}, "CONVERT sparse must be 0 where columns is 1, not 1"),
     (0, {"words": 3}, "CONVERT words must be a multiple of 2 where sparse is 1, not 3"),
     (1, {"base": 3}, "MULTIPLY base must be a multiple of 2 where sparse is 1, not 3"),
+    (1, {"wide_x": 1, "low": 3}, "MULTIPLY low must be a multiple of 2 where sparse is 1, not 3"),
     (1, {"pass2": 1}, "MULTIPLY pass2 must be a multiple of 2 where sparse is 1, not 1")])
 def test_what_sparse_weights_need(number, change, line):
     """Dense ones do not."""

@@ -44,7 +44,9 @@ FORMATS = {
     "wide small tiles": {"block": (4, 4), "mantissa": 5, "wide": 9, "exponent": 6},
     "sparse": {"block": (1, 16), "sparse": (2, 4)}, "sparse tiles": {"block": (16, 16), "sparse": (2, 4)},
     "sparse few": {"block": (1, 32), "mantissa": 4, "sparse": (1, 4), "rounding": "stochastic"},
+    "sparse wide": {"block": (1, 16), "mantissa": 4, "wide": 6, "sparse": (2, 4)},
     "sparse many": {"block": (32, 32), "mantissa": 5, "sparse": (4, 8)},
+    "sparse wide tiles": {"block": (32, 32), "mantissa": 5, "wide": 9, "sparse": (4, 8), "rounding": "stochastic"},
     "wide large tiles": {"block": (16, 16), "mantissa": 4, "wide": 6, "rounding": "stochastic"},
 }
 #: What the register of that name has.
@@ -99,6 +101,7 @@ def wanted(sizes, i, matrix):
             digit(sizes.core, i, r, c, int(blocks.mantissa[instead(i, r, c)])) for c in range(blocks.mantissa.shape[1])]
             for r in range(len(blocks.mantissa))]))
     if i.get("sparse"):
+        kept = [kept[instead(i, r, 0)[0]] for r in range(len(kept))]
         return {}, *compressed(sizes, i, kept, blocks, scale)
     for r, k in np.ndindex(len(matrix), i["words"]):
         if not i["to_w"] and columns:

@@ -29,6 +29,10 @@ def accelerator(wide=6, rounding="rne"):
     return Accelerator(core=Design(rows=8, wide=wide, format=HBFPFormat(mantissa=4, block=(1, 8), rounding=rounding)))
 
 
+#: Whose linear layers have sparse weights, too, wide or not.
+SPARSE = Accelerator(core=Design(rows=8, wide=6, sparse=(2, 4), format=HBFPFormat(mantissa=4, block=(1, 16))))
+
+
 def sgd(parameters):
     return torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
 
@@ -49,7 +53,10 @@ def wide_products(instructions):
     return sum(each["wide_x"] for each in instructions if each.opcode == Opcode.MULTIPLY)
 
 
-@pytest.mark.parametrize("options", [{}, {"machine": accelerator(rounding="stochastic"), "stochastic": ("g",)}])
+@pytest.mark.parametrize("options", [
+    {}, {"machine": accelerator(rounding="stochastic"), "stochastic": ("g",)}, {"machine": SPARSE},
+    pytest.param({"machine": SPARSE, "anew": True}, marks=pytest.mark.slow)],
+    ids=["nearest", "stochastic", "sparse", "sparse-anew"])
 def test_bits_of_the_schedule(options):
     """Every tensor behind every step, over the turn from one program to the other."""
     step = mixed(**options)
@@ -57,6 +64,9 @@ def test_bits_of_the_schedule(options):
     found = runs.on_machine(step, batches(), 3 * EPOCH, every=True)
     assert found.total.mismatches == 0 and found.total.compared == 3 * EPOCH * (
         1 + 3 * (21 * 16 + 16 + 16 * 16 + 16 + 16 * 10 + 10))
+    takes_sparse = options.get("machine") is SPARSE
+    for program in step.programs:
+        assert {each["sparse"] for each in program.instructions if each.opcode == Opcode.MULTIPLY} == {0, takes_sparse}
     assert found.turns == [2 * EPOCH] and 0 < wide_products(first.instructions) < wide_products(last.instructions)
     assert [layer.formats.x.mantissa for _, layer in hbfp_layers(step.reference.model)] == [6, 6, 6]
 
