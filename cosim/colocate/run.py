@@ -7,7 +7,7 @@ import numpy as np
 
 from hbfp.golden.lower.serving import Serving
 from hbfp.golden.perf.accelerator.colocate.followed import follow
-from hbfp.golden.perf.accelerator.colocate.plan import Plan
+from hbfp.golden.perf.accelerator.colocate.plan import HOST, Plan
 from hbfp.golden.perf.dispatch import arrivals
 from hbfp.system import Accelerator
 
@@ -21,9 +21,6 @@ from .clients import Clients
 from .report import Report
 from .trainer import Trainer
 from .verilog import Host, Shown, Site
-
-#: Cycles from the end of a step to the host's next doorbell, where no device says so.
-HOST = 100
 
 
 @dataclass(frozen=True)

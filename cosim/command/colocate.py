@@ -18,7 +18,14 @@ from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import write_json
 from hbfp.golden.command.progress import Bars
 from hbfp.golden.machine.errors import MachineError
-from hbfp.golden.perf.accelerator.colocate.command import add_arrival_options, arrivals_from_args, given_to_both
+from hbfp.golden.perf.accelerator.colocate.command import (
+    PLACES,
+    add_arrival_options,
+    arrivals_from_args,
+    check_dispatched,
+    given_to_both,
+    served,
+)
 from hbfp.golden.perf.accelerator.command import (
     add_memory_options,
     add_noise_options,
@@ -42,8 +49,6 @@ examples:
 """
 #: What the options are here if nobody gives them, where it is not what they are for the models alone.
 USUAL = {"requests": "200"}
-#: Places of the queue, and the largest batch, if nobody gives them.
-PLACES = 64
 
 
 def make_parser() -> Parser:
@@ -53,7 +58,7 @@ def make_parser() -> Parser:
     parser.add_argument("train", metavar="TRAIN", help="FILE.py, as above, or none")
     add_system_options(parser, Accelerator, "accelerator")
     group = parser.add_argument_group("co-location")
-    add_arrival_options(group, USUAL, ("places",))
+    add_arrival_options(group, USUAL)
     add_memory_options(group)
     add_noise_options(group, seed=False)
     add_machine(group)
@@ -68,9 +73,8 @@ def make_parser() -> Parser:
 def prepare(args: argparse.Namespace) -> Callable[[], int]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     asked = arrivals_from_args(args)
-    accelerator = system_from_args(args, Accelerator, contexts=2, dispatch=PLACES, dispatch_batch=32)
-    if accelerator.contexts != 2 or not accelerator.dispatch:
-        raise refuse("dispatch", str(accelerator.dispatch), "must be there, in front of 2 contexts")
+    accelerator = system_from_args(args, Accelerator, contexts=2, **PLACES)
+    check_dispatched(accelerator)
     return partial(_work, args, asked, accelerator, *given_to_both(args, accelerator, ("json", "timeline", "trace")))
 
 
@@ -124,21 +128,16 @@ def _both(args, asked, accelerator, half, memory, noise, bar):
     """Both networks, lowered, and the plan; OptionError if one cannot be."""
     from hbfp.golden.lower.alone import Alone  # with PyTorch
     from hbfp.golden.lower.errors import LoweringError
-    from hbfp.golden.lower.serving import lower_serving
     from hbfp.golden.lower.source import requests
-    from hbfp.golden.lower.zoo import source
     from hbfp.golden.perf.accelerator.colocate.plan import Plan
 
     from ..colocate.clients import Clients
     from ..colocate.run import Both, cycles
 
+    serving, model, inputs = served(args.serve, half)
     try:
-        model, inputs = source(args.serve)
-        if isinstance(model, list):
-            raise ValueError("serves one model, not a job; the first of them would do")
-        serving = lower_serving(model, inputs, half)
         given = requests(args.serve, inputs)
-    except (LoweringError, ValueError) as error:
+    except ValueError as error:
         raise refuse("SERVE", args.serve, str(error)) from None
     made = step = None
     if args.train != "none":
@@ -148,10 +147,9 @@ def _both(args, asked, accelerator, half, memory, noise, bar):
     bar("place yields")
     core = accelerator.core
     latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
-    full = serving.batch_of(range(serving.batch), serving.batch)
     try:
-        plan = Plan.of(full, step and step.lowered.program, accelerator, latency, *memory, batch=serving.batch,
-                       timeout=asked["timeout"], quantum=asked["quantum"])
+        plan = Plan.of(serving.full, step and step.lowered.program, accelerator, latency, *memory, batch=serving.batch,
+                       **{name: asked[name] for name in ("timeout", "quantum", "patience")})
     except LoweringError as error:
         raise refuse("quantum", args.quantum, str(error)) from None
     found = cycles(asked, plan)

@@ -121,6 +121,11 @@ class Serving:
         first = -(-self.program.limit // PAGE) * PAGE + slot * self.slot
         return first, first + self.sizes[0]
 
+    @property
+    def full(self) -> Program:
+        """The program with a full batch of requests, whose times are those of any other."""
+        return self.batch_of(range(self.batch), self.batch)
+
     def batch_of(self, slots: Sequence[int], count: int) -> Program:
         """The program with the requests of these slots of ``count``, and a limit that reaches all."""
         return replace(self.program, requests=tuple(self.addresses(slot) for slot in slots),

@@ -14,6 +14,7 @@ from cosim.colocate.run import on_verilog
 from cosim.colocate.verilog import Host, Site
 from cosim.emit import emit_accelerator
 from golden.lower.rewriting import Rewritten
+from golden.perf.accelerator.colocate.dispatched import quanta
 from hbfp.isa.instructions import Opcode
 from hbfp.isa.registers import Cause
 
@@ -104,15 +105,16 @@ def served(manifest, given, prepare=lambda device, host: None):
 
 
 def test_training_without_yield(manifest):
-    """It is stopped with a cause of its own, and inference goes on."""
+    """It is stopped with a cause of its own, and inference goes on, in the models' cycles."""
     given = both(ARRIVALS)
     program, patience = given.step.lowered.program, given.plan.quantum + 100
     policy = replace(given.plan.policy, patience=patience)
-    forever = Rewritten(program, np.arange(len(program.instructions)))
-    given = replace(given, plan=replace(given.plan, train=forever, policy=policy))
-    shown, latency = served(manifest, given)
-    assert shown.cause == Cause.OVERDUE
-    assert latency <= given.plan.bound(SYSTEM.dispatch) + patience + 4096
+    forever, latency = Rewritten(program, np.arange(len(program.instructions))), manifest.data.latency
+    given = replace(given, plan=replace(given.plan, train=forever, policy=policy, pieces=given.plan.pieces[:1],
+                                        quanta=quanta(program, latency, *MEMORY)))
+    found, shown = on_verilog(manifest, given, timing=TIMING, level="-O0")
+    assert shown.cause == Cause.OVERDUE and not shown.failed
+    assert found.answers.compared and not found.answers.mismatches and not found.late and not found.exceeded
 
 
 def test_a_bus_error_in_training(manifest):

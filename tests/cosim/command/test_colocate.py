@@ -5,6 +5,7 @@ import json
 import pytest
 
 from cosim.__main__ import main
+from golden.__main__ import main as golden
 
 
 def test_command(tmp_path, capsys):
@@ -29,6 +30,12 @@ def test_command(tmp_path, capsys):
     assert sum(each["ph"] == "b" for each in events) == 20 == sum(each["ph"] == "e" for each in events)
     assert (tmp_path / "timeline").read_bytes()[:4] == b"\x89PNG"
     assert "20 requests" in capsys.readouterr().out
+    # The models alone have the same law, for as many requests as one likes.
+    words.remove("--machine"), words.remove("--quiet")
+    assert golden([*words[:words.index("--json")], "--json", str(tmp_path / "alone")]) == 0
+    alone = json.loads((tmp_path / "alone").read_text())
+    names = ("service", "quantum", "step", "batches", "p50", "p99", "max", "bound", "cycles", "idle", "of_idle", "fill")
+    assert {name: alone[name] for name in names} == {name: found[name] for name in names}
 
 
 @pytest.mark.parametrize(("text", "line"), [

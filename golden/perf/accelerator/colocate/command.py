@@ -17,7 +17,7 @@ from hbfp.options import add_system_options, system_from_args
 from hbfp.system import SHARES, Accelerator
 from hbfp.values import OptionError, number, readable_file, refuse, whole, writable_file, writing
 
-from ..command import add_memory_options, add_noise_options, lowered, lowered_step, memory_from_args, noise_from_args
+from ..command import add_memory_options, add_noise_options, lowered_step, memory_from_args, noise_from_args
 
 #: Of the options that say when requests come: name, default, text.
 OPTIONS = (
@@ -25,10 +25,12 @@ OPTIONS = (
     ("requests", "1000000", "how many"),
     ("timeout", "3", "times of a batch after which a part of one is due"),
     ("quantum", "0.05", "longest quantum of training, in times of a batch"),
-    ("places", "64", "requests that the queue holds, for the bound"),
+    ("patience", "0", "times of a batch after which a quantum that has not given way is stopped; 0: never"),
     ("arrivals", "poisson", "poisson, bursts, day, or a file with a cycle a line"),
     ("seed", "1", "of the arrivals, and of what the training rounds stochastically"))
 MOST_REQUESTS = 100_000_000
+#: Requests that the queue holds, and those of the largest batch, if nobody says otherwise.
+PLACES = {"dispatch": 64, "dispatch_batch": 32}
 
 
 def add_colocate(commands: Any) -> None:
@@ -49,14 +51,12 @@ def add_colocate(commands: Any) -> None:
         parser.add_argument(f"--{name}", metavar="FILE", help=text)
 
 
-def add_arrival_options(parser: Any, usual: Mapping[str, str] | None = None, without: Sequence[str] = ()) -> None:
-    """Add the options that say when requests come and when batches are due, but those ``without``; ``usual`` has
-    defaults of some."""
+def add_arrival_options(parser: Any, usual: Mapping[str, str] | None = None) -> None:
+    """Add the options that say when requests come and when batches are due; ``usual`` has defaults of some."""
     for name, default, text in OPTIONS:
         default = (usual or {}).get(name, default)
-        if name not in without:
-            parser.add_argument(f"--{name}", default=default, metavar="NAME" if name == "arrivals" else "N",
-                                help=f"{text} (default {default})")
+        parser.add_argument(f"--{name}", default=default, metavar="NAME" if name == "arrivals" else "N",
+                            help=f"{text} (default {default})")
 
 
 def arrivals_from_args(args: Namespace) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def arrivals_from_args(args: Namespace) -> dict[str, Any]:
 
     asked = {"load": number("load", args.load, 0.001, 0.99), "timeout": number("timeout", args.timeout, 0, 1e6),
              "quantum": number("quantum", args.quantum, 1e-6, 1e6),
-             **({"places": whole("places", args.places, 1, 1 << 20)} if "places" in args else {}),
+             "patience": number("patience", args.patience, 0, 1e6),
              "requests": whole("requests", args.requests, 1, MOST_REQUESTS),
              "seed": whole("seed", args.seed, 0, 2**32 - 1), "arrivals": args.arrivals, "times": None}
     if args.arrivals not in arrivals.KINDS:
@@ -81,6 +81,21 @@ def add_epoch_option(parser: Any) -> None:
     """Add ``--epoch``, of a training whose epochs have programs of their own."""
     parser.add_argument("--epoch", metavar="N", help="where mantissas() of TRAIN gives layers other widths from epoch "
                         "to epoch: of which epoch the steps are, counted from 0")
+
+
+def served(text: str, half: Accelerator) -> tuple[Any, Any, Any]:
+    """A network as a program that serves, its model, and a full batch; OptionError if it cannot be one."""
+    from hbfp.golden.lower.errors import LoweringError  # with PyTorch
+    from hbfp.golden.lower.serving import lower_serving
+    from hbfp.golden.lower.zoo import source
+
+    try:
+        model, inputs = source(text)
+        if isinstance(model, list):
+            raise ValueError("serves one model, not a job; the first of them would do")
+        return lower_serving(model, inputs, half), model, inputs
+    except (LoweringError, ValueError) as error:
+        raise error if isinstance(error, OptionError) else refuse("SERVE", text, str(error)) from None
 
 
 def step_of(args: Namespace, made: Any, step: Any) -> Any:
@@ -108,12 +123,17 @@ def given_to_both(args: Namespace, accelerator: Accelerator, files_: Sequence[st
     return half, memory_from_args(args, accelerator), noise_from_args(args, accelerator)
 
 
+def check_dispatched(accelerator: Accelerator) -> None:
+    """OptionError unless it has a dispatcher in front of two contexts."""
+    if accelerator.contexts != 2 or not accelerator.dispatch:
+        raise refuse("dispatch", str(accelerator.dispatch), "must be there, in front of 2 contexts")
+
+
 def prepare_colocate(args: Namespace) -> Callable[[], int | None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     asked = arrivals_from_args(args)
-    accelerator = system_from_args(args, Accelerator, contexts=2)
-    if accelerator.contexts != 2:
-        raise refuse("contexts", str(accelerator.contexts), "must be 2: one program serves, another trains")
+    accelerator = system_from_args(args, Accelerator, contexts=2, **PLACES)
+    check_dispatched(accelerator)
     return partial(_colocate, args, asked, accelerator, *given_to_both(args, accelerator, ("json", "timeline")))
 
 
@@ -123,7 +143,7 @@ def _colocate(args, asked, accelerator, half, memory, noise):
     bar = Bars(console)
     with bar.progress:
         bar(f"lower {args.serve}")
-        serve = lowered(args.serve, half, name="SERVE").program
+        serving = served(args.serve, half)[0]
         bar(f"lower {args.train}")
         train, alone = (None, None) if args.train == "none" else (
             step_of(args, *lowered_step(args.train, each, name="TRAIN", values=False, **noise)).lowered.program
@@ -138,7 +158,8 @@ def _colocate(args, asked, accelerator, half, memory, noise):
         latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
         bar("place yields")
         try:
-            shift = Shift.of(serve, train, accelerator, latency, *memory, batch=_batch(serve), alone=alone, **asked)
+            shift = Shift.of(serving.full, train, accelerator, latency, *memory, batch=serving.batch, alone=alone,
+                             **asked)
         except LoweringError as error:
             raise refuse("quantum", args.quantum, str(error)) from None
         bar("simulate")
@@ -147,7 +168,7 @@ def _colocate(args, asked, accelerator, half, memory, noise):
         seconds = time.perf_counter() - begun
     figures = found.as_dict()
     data = figures | {"serve": args.serve, "train": args.train, "accelerator": accelerator.name, "latency": memory[0],
-                      "bandwidth": memory[1], "seconds": seconds,
+                      "places": accelerator.dispatch, "bandwidth": memory[1], "seconds": seconds,
                       "simulated": {name: figures[name] for name in ("p50", "p99", "max")}}
     console.print(_table(data, asked))
     if args.timeline is not None:
@@ -160,11 +181,6 @@ def _colocate(args, asked, accelerator, half, memory, noise):
         with writing("json", args.json):
             files.write_json(args.json, data)
     return 0 if not data["exceeded"] else 1
-
-
-def _batch(program):
-    """Requests of a batch: the first side of what the network takes."""
-    return next(each.shape[0] for each in program.tensors.values() if each.role == "input")
 
 
 def _table(data, asked):
@@ -183,9 +199,11 @@ def _table(data, asked):
             ("fill of a batch", f"{100 * data['fill']:.1f} %"), ("timeout", times("timeout")),
             *((f"latency: {text}", times(name)) for name, text in (
                 ("p50", "half are below"), ("p99", "99 % are below"), ("max", "longest"))),
-            (f"bound with {asked['places']} in the queue", times("bound")),
+            (f"bound with {data['places']} in the queue", times("bound")),
             ("requests above their bound", f"{data['exceeded']:,}"),
-            ("requests that came to a full queue", f"{data['beyond_queue']:,}")]
+            ("came to a full queue, longest wait for a place", f"{data['refused']:,}, {times('outside')}")]
+    if data.get("overdue", -1) >= 0:
+        rows.append(("training was overdue, and stopped, in cycle", f"{data['overdue']:,}"))
     if "step" in data:
         rows += [("longest quantum", times("quantum")), ("steps of training", f"{data['steps']:,}"),
                  ("training, of what inference leaves idle", f"{data['of_idle']:.3f}"),

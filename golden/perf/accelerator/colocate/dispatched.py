@@ -47,11 +47,13 @@ def quanta(program: Program, latency: dict[str, int], dram_latency: int, bandwid
 
 class State(Enum):
     """How the control stands."""
-    IDLE, START, RUN, TURN, HOLD, END = (auto() for _ in range(6))
+    IDLE, START, RUN, TURN, HOLD, END, STOP = (auto() for _ in range(7))
 
 
 class Machine:
     """Dispatcher and control, a cycle at a time, in which programs take the given cycles.
+
+    What training has under way on the bus when it is stopped, being overdue, ends while its counters settle.
 
     Parameters
     ----------
@@ -90,7 +92,11 @@ class Machine:
         start = out.start if free else None
         if self.over is not None and out.done_ready:
             self.over = None
-        self._advance(start.training if start else None)
+        if out.overdue and self.context and self.state in (State.START, State.RUN, State.TURN):
+            self._enter(State.STOP)
+            self.over = True
+        else:
+            self._advance(start.training if start else None)
         if start and not start.training:
             self.left = start.count
         elif out.item:
@@ -120,7 +126,7 @@ class Machine:
         elif state is State.HOLD and training is not None:
             self._enter(State.IDLE)
             self.rings = self.waits = True
-        elif state is State.END and self.timer > (control.SETTLED if self.context else 0):
+        elif state in (State.END, State.STOP) and self.timer > (control.SETTLED if self.context else 0):
             self._enter(State.IDLE)
 
     def _run(self) -> None:

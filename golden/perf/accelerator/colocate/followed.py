@@ -107,7 +107,7 @@ class _Follower:
                 self.tags.append(out.item.tag)
             if out.completion is not None:
                 found.completions[out.completion.tag] = out.completion
-            if was is State.RUN and machine.state is not State.RUN:
+            if was is State.RUN and machine.state not in (State.RUN, State.STOP):
                 self._ended(now, machine.state is State.END)
             if self.bells and now == self.bells[-1] and len(self.bells) > len(found.rung):
                 machine.ring()

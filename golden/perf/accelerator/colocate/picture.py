@@ -22,28 +22,26 @@ def draw(path: Path, shift: Shift, found: Served, title: str) -> Path:
 
 
 def _over_time(axes, shift, run):
-    begins = run.started[:SHOWN]
-    ends = begins + shift.service
-    came = shift.arrivals[:run.fills[:SHOWN].sum()]
-    axes.broken_barh(list(zip(begins, ends - begins, strict=True)), (0.1, 0.8), color=COLOURS[0])
-    if len(shift.pieces):
-        free = np.concatenate(([0], ends[:-1] + shift.cost.again))
-        until = begins - shift.cost.enter
-        gaps = [(begin, end - begin) for begin, end in zip(free, until, strict=True) if end - begin > shift.cost.again]
-        axes.broken_barh(gaps, (1.1, 0.8), color=COLOURS[2])
+    batch = run.turns[:, 0] < 0
+    until = run.turns[batch][:SHOWN][-1, 2] if batch.any() else 0
+    shown = run.turns[:, 1] <= until
+    for chosen, height, colour in ((batch, 0.1, COLOURS[0]), (~batch, 1.1, COLOURS[2])):
+        _, begins, ends = run.turns[chosen & shown].T
+        axes.broken_barh(list(zip(begins, ends - begins, strict=True)), (height, 0.8), color=colour, linewidth=0)
+    came = run.arrived[run.arrived <= until]
     axes.plot(came, np.full(len(came), 2.5), "|", color=COLOURS[1], markersize=14)
-    axes.set_yticks((0.5, 1.5, 2.5), ("batches", "training", "requests"))
+    axes.set_yticks((0.5, 1.5, 2.5), ("batches", "quanta", "requests"))
     axes.set_ylim(0, 3)
     axes.set_xlabel("cycles")
-    axes.set_title(f"The first {len(begins)} batches", fontsize=9, loc="left")
+    axes.set_title(f"The first {(batch & shown).sum()} batches", fontsize=9, loc="left")
 
 
 def _latencies(axes, shift, latency):
     ordered = np.sort(latency)
     share = 1 - np.arange(len(ordered)) / len(ordered)
     kept = np.unique(np.linspace(0, len(ordered) - 1, 2000).astype(np.int64))
-    axes.step(ordered[kept] / shift.service, share[kept], color=COLOURS[0], where="post")
-    bound = int(shift.bound_of(shift.batch)) / shift.service
+    axes.step(ordered[kept] / shift.plan.service, share[kept], color=COLOURS[0], where="post")
+    bound = shift.plan.bound(shift.plan.policy.batch) / shift.plan.service
     axes.axvline(bound, color=COLOURS[1])
     axes.annotate("bound where at most a batch waits", (bound, 1), color=COLOURS[1], ha="right", va="top", rotation=90,
                   fontsize=8, xytext=(-2, 0), textcoords="offset points")

@@ -18,6 +18,8 @@ from . import quanta
 from .dispatched import Quanta
 from .dispatched import quanta as quanta_of
 
+#: Cycles from the end of a step to the host's next doorbell, where no device says so.
+HOST = 100
 #: Cycles from a start to its program's first where the machine is free, and at most until it is.
 _BEGIN, _BETWEEN = 1, control.SETTLED + 2
 
@@ -48,15 +50,16 @@ class Plan:
 
     @classmethod
     def of(cls, serve: Program, train: Program | None, accelerator: Accelerator, latency: dict[str, int],
-           dram_latency: int, bandwidth: int, *, batch: int, timeout: float, quantum: float) -> Self:
+           dram_latency: int, bandwidth: int, *, batch: int, timeout: float, quantum: float, patience: float = 0
+           ) -> Self:
         """From programs for half of the memories each, the first with a full batch.
 
         Parameters
         ----------
         batch : int
             Requests of a batch.
-        timeout, quantum : float
-            In times of a batch.
+        timeout, quantum, patience : float
+            In times of a batch; the last one 0 for ever.
 
         Raises
         ------
@@ -70,7 +73,8 @@ class Plan:
             cut, found = quanta.yielding(train, max(1, int(quantum * service)), latency, *memory)
             pieces, each = quanta.quanta(cut.program, found), quanta_of(cut.program, latency, *memory)
         unit = DispatchUnit(depth=accelerator.dispatch, tag=32)
-        policy = Policy(batch=batch, timeout=round(timeout * service), training=train is not None)
+        policy = Policy(batch=batch, timeout=round(timeout * service), training=train is not None,
+                        patience=round(patience * service))
         return cls(unit, policy, service, pieces, each, cut)
 
     @property
@@ -80,5 +84,6 @@ class Plan:
 
     def bound(self, waiting: int) -> int:
         """Cycles that a request takes at most, so many of which wait when it comes, itself included."""
-        return int(bound(self.policy.batch, self.policy.timeout, self.quantum, self.service, waiting,
+        quantum = min(self.quantum, self.policy.patience or self.quantum)
+        return int(bound(self.policy.batch, self.policy.timeout, quantum, self.service, waiting,
                          OVERHEAD + _BEGIN + _BETWEEN))

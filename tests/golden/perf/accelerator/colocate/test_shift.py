@@ -1,0 +1,103 @@
+"""Batches and quanta by the dispatcher's law: a million requests, as the plain follower has it, within the bound.
+
+Covers: golden/perf/accelerator/colocate/shift.py, golden/perf/accelerator/colocate/command.py,
+golden/perf/accelerator/colocate/picture.py.
+"""
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from golden.__main__ import main
+from golden.lower.lowering import lower
+from golden.perf.accelerator.colocate.followed import follow, latencies
+from golden.perf.accelerator.colocate.plan import HOST
+from golden.perf.accelerator.colocate.shift import Shift
+from golden.perf.accelerator.model import times
+from tests.golden.lower.test_yields import SYSTEM, step
+
+from .latencies import LATENCY
+
+MEMORY = 32, SYSTEM.beat
+DISPATCHED = replace(SYSTEM, dispatch=16)
+
+
+@cache
+def programs():
+    """What serves, what trains."""
+    return lower(torch.nn.Linear(12, 16), (torch.ones(4, 12),), SYSTEM.share(8)).program, step()
+
+
+def shift(**asked):
+    """Of both, with some requests."""
+    given = {"batch": 4, "load": 0.6, "requests": 300, "seed": 3, "arrivals": "poisson", "timeout": 9, "quantum": 7}
+    return Shift.of(*programs(), DISPATCHED, LATENCY, *MEMORY, **given | asked)
+
+
+@pytest.mark.parametrize("asked", [{}, {"arrivals": "bursts", "load": 0.95}, {"patience": 4}])
+def test_as_the_plain_follower(asked):
+    made = shift(**asked)
+    plan, found = made.plan, made.served()
+    plain = follow(plan.unit, plan.policy, plan.service, plan.quanta, made.arrivals.tolist(), again=HOST)
+    np.testing.assert_array_equal(found.run.latency, latencies(plain.completions))
+    data = found.as_dict()
+    assert data["exceeded"] == 0 and 0 < data["p50"] <= data["p99"] <= data["max"] <= data["bound"]
+    assert data["steps"] == sum(each.piece == len(plan.pieces) - 1 for each in plain.turns)
+    assert (data["overdue"] >= 0) == ("patience" in asked) and (data["refused"] > 0) == (data["outside"] > 2)
+    batches = {(each.started, each.finished) for each in plain.completions.values()}
+    assert data["idle"] == data["cycles"] - sum(end - begin for begin, end in batches)
+    assert data["of_idle"] == sum(plan.pieces[each.piece] for each in plain.turns if each.piece >= 0) / data["idle"]
+    assert data["alone"] == times(programs()[1], LATENCY, *MEMORY).cycles + HOST
+
+
+def test_a_latency_above_its_bound_is_counted():
+    found = shift().served()
+    found.run.finished[7] += found.shift.plan.bound(DISPATCHED.dispatch)
+    assert found.exceeded == 1
+
+
+WORDS = ["--rows", "8", "--cols", "8", "--block", "1,8", "--requests", "2000"]
+
+
+def test_command(tmp_path, capsys):
+    serve, out, picture = tmp_path / "serve.py", tmp_path / "found.json", tmp_path / "found.png"
+    serve.write_text("import torch\n\n\ndef model():\n    return torch.nn.Linear(16, 8)\n\n\n"
+                     "def inputs():\n    return (torch.ones(4, 16),)\n")
+    words = ["colocate", str(serve), "docs/examples/training.py", *WORDS, "--quantum", "30", "--json", str(out),
+             "--timeline", str(picture)]
+    assert main(words) == 0
+    data = json.loads(out.read_text())
+    assert data["exceeded"] == 0 and data["p50"] <= data["p99"] <= data["max"] <= data["bound"]
+    assert data["batch"] == 4 and data["steps"] > 0 and data["quantum"] <= 30 * data["service"]
+    assert data["simulated"] == {name: data[name] for name in ("p50", "p99", "max")}
+    assert 0 < data["of_idle"] < 1 and picture.read_bytes()[:4] == b"\x89PNG"
+    assert "training, of what inference leaves idle" in capsys.readouterr().out
+    assert main(["colocate", str(serve), "none", *WORDS, "--json", str(out)]) == 0
+    assert json.loads(out.read_text())["steps"] == 0
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--load", "1.2"], "--load 1.2: must be 0.001 to 0.99"),
+    (["--contexts", "1", "--dispatch", "0"], "--dispatch 0: must be there, in front of 2 contexts"),
+    (["--patience", "-1"], "--patience -1: must be 0 to 1e+06"),
+    (["--arrivals", "/no/file"], "--arrivals /no/file: cannot be read (No such file or directory)")])
+def test_wrong_option(words, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["colocate", "x", "y", *words])
+    assert stop.value.code == 2 and capsys.readouterr().err == f"python -m golden: error: {message}\n"
+
+
+def test_epochs(capsys):
+    """A training whose epochs have other widths must say which; another must not."""
+    words = ["colocate", "docs/examples/serving.py", "docs/examples/boosters.py", *WORDS, "--mantissa", "4", "--wide",
+             "6"]
+    for file, extra, line in (("boosters", (), "--epoch N would say which"),
+                              ("training", ("--epoch", "0"), "--epoch must not be given")):
+        words[2] = f"docs/examples/{file}.py"
+        with pytest.raises(SystemExit) as ended:
+            main([*words, *extra])
+        assert ended.value.code == 2 and line in capsys.readouterr().err
