@@ -44,10 +44,10 @@ def work(accelerator, memory, count, most, path=None):
     latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
     found = defaultdict(list)    # row -> cycles, and those of the formula
     for m, k, n in (shape(number, most) for number in range(count)):
-        tiles = -(-k // core.rows) * -(-n // core.cols)
+        tiles = -(-k // core.rows) * -(-n // accelerator.lanes)
         (row,) = (name for name, (least, last) in ROWS.items() if least <= tiles <= last)
         program = lowered(f"gemm-{m}x{k}x{n}", accelerator).program
-        formula = scale_sim([Product(m, k, n)], core.rows, core.cols)
+        formula = scale_sim([Product(m, k, n)], core.rows, accelerator.lanes)
         found[row].append((times(program, latency, *memory).cycles, formula))
     table = Table(title=f"{count} products on {accelerator.name}, latency {memory[0]}, {memory[1]} bytes a cycle")
     for head in ("tiles of weights", "products", "fewer cycles than the formula", "cycles", "formula"):

@@ -129,7 +129,7 @@ class Tensor:
             terms, columns = self.shape
             core = accelerator.core
             tall = max(core.rows, core.format.terms)
-            records = -(-terms // tall) * tall // core.height * -(-columns // core.cols)
+            records = -(-terms // tall) * tall // core.height * -(-columns // accelerator.lanes)
             return records * accelerator.record_beats * accelerator.beat
         return (prod(self.shape[:-1]) - 1) * self.row_bytes(accelerator) + self.needed(accelerator)
 

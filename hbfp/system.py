@@ -11,6 +11,8 @@ from .format import HBFPFormat
 
 #: Rows and columns of an accelerator's array: powers of two; a bus, a word of V, has at most 1024 bits.
 ROWS, COLUMNS = (4, 8, 16, 32, 64, 128, 256), (4, 8, 16, 32)
+#: Most cores that share a stream of rows of X.
+_ARRAYS = 16
 #: Addresses of X at the most.
 _ADDRESSES = 1 << 18
 #: Kinds of number that its array may compute with.
@@ -69,7 +71,8 @@ def _tag(name: str) -> dict[str, Any]:
 class Accelerator(describe.Description):
     """A core with its memories, converter, vector unit, DMA and instructions; docs/design/11-accelerator.md.
 
-    A word of V, which is a beat of the bus, is as many FP32 numbers as the core has columns.
+    A word of V, which is a beat of the bus, is as many FP32 numbers as there are columns: the core's, or those of all
+    cores that share its rows of X.
 
     Parameters
     ----------
@@ -113,6 +116,9 @@ class Accelerator(describe.Description):
         one context it is what programs of such a machine are made for, and nothing that is built.
     dispatch_batch : int
         Requests that its batches have at most, no more than it holds.
+    arrays : int
+        Cores side by side that take the same rows of X, each with its own of the columns: 4 to 32 together, a power of
+        two. To programs they are one core of all columns, with its bits.
 
     Raises
     ------
@@ -153,6 +159,8 @@ class Accelerator(describe.Description):
                           text="requests that the dispatcher in front of two contexts holds")
     dispatch_batch: int = whole(8, 1, 32, title="Dispatcher's batch", unit=" requests", where="dispatched",
                                 text="requests that its batches have at most", **_tag("db"))
+    arrays: int = whole(1, 1, _ARRAYS, title="Arrays", unit=" cores", **_tag("ar"),
+                        text="cores that share the rows of X, each with its own of the columns")
 
     def __post_init__(self):
         describe.check(self)
@@ -163,9 +171,14 @@ class Accelerator(describe.Description):
         if not core.blocked:    # elements are grouped as blocks of a word are, which share nothing
             fmt = HBFPFormat(mantissa=core.format.mantissa, block=(1, core.rows))
             object.__setattr__(self, "core", core := replace(core, format=fmt))
-        for name, value, sides in (("rows", core.rows, ROWS), ("cols", core.cols, COLUMNS)):
-            if value not in sides:
-                raise ConflictError(name, value, f"must be one of {', '.join(map(str, sides))} in an accelerator")
+        if core.rows not in ROWS:
+            raise ConflictError("rows", core.rows, f"must be one of {', '.join(map(str, ROWS))} in an accelerator")
+        if self.lanes not in COLUMNS:
+            several = ", ".join(map(str, COLUMNS))
+            if self.arrays > 1:
+                raise ConflictError("arrays", self.arrays, f"times the {core.cols} columns of a core must be one "
+                                    f"of {several}")
+            raise ConflictError("cols", core.cols, f"must be one of {several} in an accelerator")
         if self.packed > core.rows:
             raise ConflictError("rows", core.rows, f"must be at least {self.packed} in an accelerator of "
                                 f"{self.mantissa} bits")
@@ -174,8 +187,8 @@ class Accelerator(describe.Description):
                                 f"{self.packed} along K in an accelerator of {self.mantissa} bits")
         if core.takes_sparse:
             self._check_sparse()
-        if core.cols % self.unit_lanes:
-            raise ConflictError("vector_lanes", self.vector_lanes, f"must be 0 or divide the {core.cols} columns")
+        if self.lanes % self.unit_lanes:
+            raise ConflictError("vector_lanes", self.vector_lanes, f"must be 0 or divide the {self.lanes} columns")
         if self.short_rows == 1 or self.short_rows > self.row_words:
             raise ConflictError("short_rows", self.short_rows, f"must be 0, or 2 to {self.row_words}: they are as many "
                                 "words as the longest row at most")
@@ -194,7 +207,7 @@ class Accelerator(describe.Description):
                 raise ConflictError(name, value, "must be a power of two")
         if self.x_pieces > _ADDRESSES:
             raise ConflictError("x_words", self.x_words, f"must be at most {_ADDRESSES // self.row_pieces} with "
-                                f"{core.rows} rows and {core.cols} columns")
+                                f"{core.rows} rows and {self.lanes} columns")
         if self.burst * self.beat > 4096:
             raise ConflictError("burst", self.burst, f"must be at most {4096 // self.beat} with beats of {self.beat} "
                                 "bytes: a burst stays in 4 KiB")
@@ -221,7 +234,7 @@ class Accelerator(describe.Description):
         """ConflictError unless a row of a sparse command is some words of X, of one block."""
         core, reach = self.core, self.core.reach(self.core.rows)
         if self.oblong:
-            raise ConflictError("cols", core.cols, f"must be {core.rows}, as many as rows, in an accelerator with "
+            raise ConflictError("cols", self.lanes, f"must be {core.rows}, as many as rows, in an accelerator with "
                                 "sparse weights")
         if core.format.terms < reach:
             raise ConflictError("block", core.format.block, f"must have at least {reach} terms along K, those of a "
@@ -312,23 +325,23 @@ class Accelerator(describe.Description):
 
     @property
     def lanes(self) -> int:
-        """FP32 numbers of a word of V."""
-        return self.core.cols
+        """FP32 numbers of a word of V: the columns of all cores."""
+        return self.core.cols * self.arrays
 
     @property
     def piece(self) -> int:
         """Mantissas at an address of X: the fewer of a word of V and a row of the core; the greater has several."""
-        return min(self.core.rows, self.core.cols)
+        return min(self.core.rows, self.lanes)
 
     @property
     def whole(self) -> int:
         """Mantissas that are a word of V, or several, and a row of the core, or several."""
-        return max(self.core.rows, self.core.cols)
+        return max(self.core.rows, self.lanes)
 
     @property
     def word_pieces(self) -> int:
         """Addresses of X that a word of V fills: more than one with more columns than rows."""
-        return self.core.cols // self.piece
+        return self.lanes // self.piece
 
     @property
     def row_pieces(self) -> int:
@@ -348,12 +361,12 @@ class Accelerator(describe.Description):
     @property
     def oblong(self) -> bool:
         """Whether rows and columns differ."""
-        return self.core.rows != self.core.cols
+        return self.core.rows != self.lanes
 
     @property
     def unit_lanes(self) -> int:
         """Lanes of the vector unit."""
-        return self.vector_lanes or self.core.cols
+        return self.vector_lanes or self.lanes
 
     @property
     def evaluators(self) -> int:
@@ -363,7 +376,7 @@ class Accelerator(describe.Description):
     @property
     def turns(self) -> int:
         """Beats of the vector unit that are a word of V."""
-        return self.core.cols // self.unit_lanes
+        return self.lanes // self.unit_lanes
 
     @property
     def turned(self) -> bool:

@@ -82,7 +82,7 @@ def _work(accelerator, shapes, path, quiet):
                 rows.append({"shape": [m, k, n], "latency": timing.latency, "bandwidth": timing.bandwidth,
                              "compared": found.total.compared, "mismatches": found.total.mismatches,
                              "cycles": found.result.cycles, "exact": found.model == found.result.times,
-                             "scale_sim": scale_sim([Product(m, k, n)], accelerator.core.rows, accelerator.core.cols)})
+                             "scale_sim": scale_sim([Product(m, k, n)], accelerator.core.rows, accelerator.lanes)})
                 rows[-1]["fewer"] = rows[-1]["cycles"] < rows[-1]["scale_sim"]
             tell(number + 1, len(shapes))
     failed = [row for row in rows if row["mismatches"] or not row["exact"] or not row["compared"]]

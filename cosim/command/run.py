@@ -98,7 +98,7 @@ def _work(args, accelerator, timing):
     if result.cause is not None:
         console.print(f"[red]FAILED[/red]: error {result.cause.name.lower()} at instruction {result.error_pc} of "
                       f"{len(program.instructions)}, after {result.cycles} cycles")
-    size = accelerator.core.rows * accelerator.core.cols
+    size = accelerator.core.rows * accelerator.lanes
     title = f"{args.model} on {accelerator.name}, latency {timing.latency}, {timing.bandwidth} bytes a cycle"
     if outcome.rows:
         console.print(table(outcome.rows, result.cycles, size, title))

@@ -111,7 +111,7 @@ def _work(args, accelerator, timing, steps, noise):
             raise error if isinstance(error, OptionError) else refuse("MODEL", args.model, str(error)) from None
     program, total, last = step.at(max(len(outcome.losses) - 1, 0)).lowered.program, outcome.total, outcome.results[-1]
     title = f"{args.model} on {accelerator.name}, latency {timing.latency}, {timing.bandwidth} bytes a cycle"
-    size, macs = accelerator.core.rows * accelerator.core.cols, sum(layer.macs for layer in program.layers)
+    size, macs = accelerator.core.rows * accelerator.lanes, sum(layer.macs for layer in program.layers)
     cycles, done = sum(each.cycles for each in outcome.results), len(outcome.losses)
     if last.cause is not None:
         console.print(f"[red]FAILED[/red]: error {last.cause.name.lower()} at instruction {last.error_pc} of "

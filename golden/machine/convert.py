@@ -42,7 +42,7 @@ def convert(accelerator: Accelerator, memories: Memories, seed: int, instruction
         return elements.encode(design, matrix, fmt, *noise, axis=axis)
 
     if instruction["sparse"]:
-        _sparse_to_w(design, memories, instruction, encode, kept)
+        _sparse_to_w(accelerator, memories, instruction, encode, kept)
         return
     to_w, columns = instruction["to_w"], instruction["columns"]
     into = (_columns_to_x if columns else _rows_to_x) if not to_w else _rows_to_w if columns else _columns_to_w
@@ -128,34 +128,35 @@ def _columns_to_w(accelerator, memories, instruction, encode):
 
 def _write(accelerator, memories, instruction, blocks, rows):
     """Write blocks (K, N); ``rows`` are addresses in W (column tiles, K)."""
-    rows, design = memories.w.writes(rows), accelerator.core
+    rows, design, lanes = memories.w.writes(rows), accelerator.core, accelerator.lanes
     tiles, terms = rows.shape
     digits = _digits(design, instruction, blocks.mantissa)
-    memories.w_data[rows], memories.w_index[rows] = digits.reshape(terms, tiles, design.cols).transpose(1, 0, 2), -1
+    memories.w_data[rows], memories.w_index[rows] = digits.reshape(terms, tiles, lanes).transpose(1, 0, 2), -1
     segments = rows[:, ::design.height] // design.height
     for name, values in (("w_exponent", blocks.exponent), ("w_invalid", blocks.invalid)):
         lines = _halves(instruction, _segments(design, blocks, values, 1, terms // design.height, design.height))
-        getattr(memories, name)[segments] = lines.reshape(-1, tiles, design.cols).transpose(1, 0, 2)
+        getattr(memories, name)[segments] = lines.reshape(-1, tiles, lanes).transpose(1, 0, 2)
 
 
-def _sparse_to_w(design, memories, instruction, encode, kept):
+def _sparse_to_w(accelerator, memories, instruction, encode, kept):
     """As :func:`_columns_to_w`, but of each group along K only what is kept, in ascending order, with its place."""
+    design, lanes = accelerator.core, accelerator.lanes
     n, m = design.sparse
-    blocks = encode(design.cols, True, -2)
-    kept = np.pad(kept, ((0, -len(kept) % design.cols), (0, 0)))
+    blocks = encode(lanes, True, -2)
+    kept = np.pad(kept, ((0, -len(kept) % lanes), (0, 0)))
     kept[instruction["rows"]:, np.arange(kept.shape[1]) % m < n] = True
     kept = _halves(instruction, kept, axis=0)
     groups = kept.T.reshape(-1, m, len(kept))
     index = np.sort(np.argsort(~groups, axis=1, kind="stable")[:, :n], axis=1)
     digits = _digits(design, instruction, blocks.mantissa)
     values = np.take_along_axis(digits.reshape(groups.shape), index, axis=1)
-    terms, tiles = groups.shape[0] * n, len(kept) // design.cols
+    terms, tiles = groups.shape[0] * n, len(kept) // lanes
     start = nest((tiles,), (instruction["target_row"],), instruction["target"])
     rows = memories.w.writes(start[:, None] + np.arange(terms))
     memories.w_data[rows], memories.w_index[rows] = (
-        each.reshape(terms, tiles, design.cols).transpose(1, 0, 2) for each in (values, index))
+        each.reshape(terms, tiles, lanes).transpose(1, 0, 2) for each in (values, index))
     segments = rows[:, ::design.rows] // design.rows
     passes = design.lay(True).block_tiles    # a segment has the rows of the array
     for name, per_block in (("w_exponent", blocks.exponent), ("w_invalid", blocks.invalid)):
         lines = _halves(instruction, per_line(blocks, per_block, 1).repeat(passes, axis=0)[:segments.shape[1]])
-        getattr(memories, name)[segments] = lines.reshape(-1, tiles, design.cols).transpose(1, 0, 2)
+        getattr(memories, name)[segments] = lines.reshape(-1, tiles, lanes).transpose(1, 0, 2)

@@ -307,12 +307,12 @@ class Core:
 
         If an operand is wide, a weight has two columns, and (M, C / 2) are given.
         """
-        passes, design = commands.tiles, self.design
+        passes, design, lanes = commands.tiles, self.design, self.accelerator.lanes
         rows = [np.concatenate([getattr(part, name) for part in commands.parts], axis=1)
                 for name in ("mantissa", "exponent", "invalid")]
         # From here on axes are K (or segments along K) and N: column tiles one beside the other.
         mantissa, exponent, invalid, index = (
-            part.reshape(count, -1, design.cols).transpose(1, 0, 2).reshape(-1, count * design.cols)
+            part.reshape(count, -1, lanes).transpose(1, 0, 2).reshape(-1, count * lanes)
             for part in weights)
         if commands.sparse:
             if index.size and int(index.min()) < 0:

@@ -160,7 +160,7 @@ class Draw:
             prune = int(core.takes_sparse and pick.random() < 0.5)
             sparse = int(prune and to_w and not columns and words % system.spread == 0)
             block = max(system.whole, core.format.terms)
-            tall, wide = -(-rows // block) * block, -(-words * core.cols // core.rows) * core.rows // core.cols
+            tall, wide = -(-rows // block) * block, -(-words * system.lanes // core.rows) * core.rows // system.lanes
             if not to_w:
                 target = self._turned(words, tall) if columns else self._place_loops(
                     [wide, rows], system.x_pieces, each=system.word_pieces)
@@ -169,8 +169,8 @@ class Draw:
                 target = self._place_loops([words], system.w_words, each=core.rows, size=tall)
                 strides = ("target_word",)
             else:
-                target = self._place_loops([-(-rows // core.cols)], system.w_words, each=core.rows,
-                                           size=wide * core.cols // (system.spread if sparse else 1))
+                target = self._place_loops([-(-rows // system.lanes)], system.w_words, each=core.rows,
+                                           size=wide * system.lanes // (system.spread if sparse else 1))
                 strides = ("target_row",)
             if not target or max(abs(stride) for stride in target[1]) > _STRIDE:
                 return None
@@ -288,8 +288,8 @@ class Draw:
         """Conversions to the tiles of a WEIGHTS, of one half of column pairs or the other; None if V has no room."""
         system, core, pick, tiles = self.accelerator, self.accelerator.core, self.pick, weights["tiles"]
         columns = pick.randint(0, 1)
-        words, rows = (1, tiles * core.rows) if columns else (tiles * core.rows // core.cols, core.cols)
-        if tiles * core.rows % (max(system.whole, core.format.terms) if columns else core.cols):
+        words, rows = (1, tiles * core.rows) if columns else (tiles * core.rows // system.lanes, system.lanes)
+        if tiles * core.rows % (max(system.whole, core.format.terms) if columns else system.lanes):
             return None
         v = self._place_loops([words, rows], system.v_words, step=1, distinct=False)
         if not v:

@@ -40,7 +40,7 @@ class _Maker:
         beat, core = accelerator.beat, accelerator.core
         data = self._floats(_WORDS * accelerator.lanes).tobytes()
         records = b"".join(
-            pack_records(accelerator, self._floats(core.rows * core.cols).reshape(core.rows, -1)
+            pack_records(accelerator, self._floats(core.rows * accelerator.lanes).reshape(core.rows, -1)
                          )[:core.segments * accelerator.record_beats * beat]
             for _ in range(accelerator.w_words // core.rows))
         vectors, words = vector_programs(VectorUnit.of(accelerator), accelerator.lanes, accelerator.p_words, self.pick)

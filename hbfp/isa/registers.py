@@ -232,7 +232,7 @@ def parameters(accelerator: Accelerator) -> dict[str, int]:
     mantissa = core.format.mantissa | core.wide << 8
     if core.takes_sparse:
         mantissa |= core.sparse[0] << 16 | core.sparse[1] << 20
-    rows = core.rows | accelerator.oblong * core.cols << 16
+    rows = core.rows | accelerator.oblong * accelerator.lanes << 16
     return {"id": IDENTITY, "version": VERSION, "rows": rows, "mantissa": mantissa,
             "exponent": core.format.exponent, "block": core.format.terms, "block_rows": core.format.block[0],
             **{name: getattr(accelerator, name) for name in ("x_words", "w_words", "v_words", "p_words", "row_words",

@@ -12,7 +12,7 @@ from hbfp.isa.registers import Cause
 from hbfp.system import Accelerator as Description
 
 from ..lib.component import Component
-from .array_core import ArrayCore
+from .arrays import Arrays
 from .axi import lite_signature, read_signature, write_signature
 from .control import Control, decode_signature, host_signature, start_signature
 from .convert import Convert
@@ -38,7 +38,7 @@ LITE, FULL = "s_axil_", "m_axi_"
 
 
 class Accelerator(Component):
-    """A core with memories, converter, vector unit, DMA and instructions, behind AXI4-Lite and AXI4.
+    """A core, or several, with memories, converter, vector unit, DMA and instructions, behind AXI4-Lite and AXI4.
 
     What it does: docs/design/11-accelerator.md; its parts say what each does in which cycle. All is clocked by
     ``aclk``. Units, queues and memories' controls are reset while no program runs, and at a YIELD, fetch while none
@@ -79,7 +79,7 @@ class Accelerator(Component):
     @property
     def latencies(self):
         """Cycles of its core's parts, without ``encode``; docstrings of the units say what each of them takes."""
-        return ArrayCore.made(self.params.core).latencies
+        return Arrays.of(self.params).latencies
 
     @staticmethod
     def ports(params):
@@ -106,7 +106,7 @@ class Accelerator(Component):
                   "x_memory": XMemory, "w_memory": WMemory, "p_memory": PMemory}
         for name, kind in inside.items():
             inside[name] = kind.of(system)
-        inside["core"] = ArrayCore.made(system.core)
+        inside["core"] = Arrays.of(system)
         for name, part in inside.items():
             m.submodules[name] = DomainRenamer("ahead" if name == "fetch" else "units")(part)
         control = parts["control"]

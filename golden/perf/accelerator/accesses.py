@@ -66,7 +66,7 @@ def _convert(each, accelerator, size):
     fmt = core.format
     twice = core.blocked and (fmt.square or each["columns"] or fmt.terms > core.rows)
     result = {"V": (2 if twice else 1) * rows * count * accelerator.beat}
-    by = max(core.rows, fmt.terms) if each["columns"] else core.cols if each["to_w"] else 1
+    by = max(core.rows, fmt.terms) if each["columns"] else accelerator.lanes if each["to_w"] else 1
     written = -(-rows // by) * by * count // (accelerator.spread if each["sparse"] else 1)
     if not each["to_w"]:
         return result | {"X": written * size["X"]}
@@ -92,9 +92,9 @@ def _multiply(each, accelerator, size):
                    for i1 in range(each["rows1"]) for p2 in range(each["passes2"]))
         read = across * down * each["passes0"] * each["columns"]
     # Each row of a pass adds to the sum of each column: 4 bytes out of its memory, and 4 into it.
-    digits, sums = 1 + each["wide_x"], core.cols // (2 if each["wide_x"] or each["wide_w"] else 1)
+    digits, sums = 1 + each["wide_x"], accelerator.lanes // (2 if each["wide_x"] or each["wide_w"] else 1)
     words = accelerator.spread if each["sparse"] else 1    # of X, of a row
-    return {"array": digits * rows * core.rows * core.cols, "sums": rows * sums * 8,
+    return {"array": digits * rows * core.rows * accelerator.lanes, "sums": rows * sums * 8,
             "X": words * digits * read * size["X"]}
 
 

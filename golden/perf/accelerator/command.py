@@ -200,7 +200,7 @@ def _estimate(args, accelerator):
     area = read_area(args.area, accelerator)
     path = None if args.constants is None else readable_file("constants", args.constants)
     try:
-        return area, *constants_for(accelerator.core, area.array / (accelerator.core.rows * accelerator.core.cols),
+        return area, *constants_for(accelerator.core, area.array / (accelerator.core.rows * accelerator.lanes),
                                     path)
     except ValueError as error:
         raise error if isinstance(error, OptionError) else OptionError(f"--constants {error}") from None
