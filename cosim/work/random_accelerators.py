@@ -19,6 +19,8 @@ RECODED = 4
 _ARITHMETICS = ("hbfp",) * 5 + NUMBERS
 #: Rows and columns where they differ.
 _OBLONG = ((4, 8), (8, 4), (4, 16), (16, 4))
+#: Cores that share the columns.
+_ARRAYS = (1, 1, 1, 2, 4)
 #: Of which weights N of M are kept; most are dense.
 _SPARSE = (*(None,) * 8, (2, 4), (1, 4), (1, 2), (4, 8))
 #: Words of a memory.
@@ -33,13 +35,14 @@ def draw(seed: int, number: int = 0, *, side: int = 8) -> Accelerator:
     seed, number : int
         The sequence, and the place in it; an accelerator does not depend on the others.
     side : int
-        Rows and columns of every other one; the others' may differ.
+        Rows and columns, those of all cores together, of every other one; the others' may differ.
     """
     rng = random.Random(f"accelerator {seed} {number}")
     refused = describe.unserved(Design, ACCELERATOR)
     while True:
         rows, cols = (side, side) if rng.random() < 0.5 else rng.choice(_OBLONG)
-        values = option_values(rng, rows, cols, 4 * side, 8 * side)
+        arrays = rng.choice(_ARRAYS)
+        values = option_values(rng, rows, cols // arrays, 4 * side, 8 * side) | {"arrays": arrays}
         terms = 4 << rng.randint(0, 3)
         values |= {"depth": rng.randint(max(side, rows), 8 * side), "block": rng.choice(((1, terms), (terms, terms)))}
         values |= _system_values(rng, cols) | {"arithmetic": rng.choice(_ARITHMETICS)}

@@ -6,6 +6,7 @@ import pytest
 
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
+from hbfp.isa.registers import parameters
 from hbfp.system import FUNCTIONS, Accelerator, Share
 
 
@@ -50,6 +51,13 @@ def test_pieces(rows, cols, terms, word, row, segments):
     ({"core": core(rows=2)}, "Rows 2 must be one of 4, 8, 16, 32, 64, 128, 256 in an accelerator"),
     ({"core": core(mantissa=4, rows=4)}, "Rows 4 must be at least 8 in an accelerator of 4 bits"),
     ({"core": core(cols=64)}, "Cols 64 must be one of 4, 8, 16, 32 in an accelerator"),
+    ({"arrays": 17}, "Arrays must be 1 to 16 cores, not 17"),
+    ({"core": core(rows=8), "arrays": 3}, "Arrays 3 times the 8 columns of a core must be one of 4, 8, 16, 32"),
+    ({"core": core(), "arrays": 4}, "Arrays 4 times the 16 columns of a core must be one of 4, 8, 16, 32"),
+    ({"core": core(rows=8, cols=4), "arrays": 2, "vector_lanes": 16},
+     "Vector lanes 16 must be 0 or divide the 8 columns"),
+    ({"core": core(rows=8, sparse=(2, 4)), "arrays": 2},
+     "Cols 16 must be 8, as many as rows, in an accelerator with sparse weights"),
     ({"core": core(rows=256, cols=4), "x_words": 8192},
      "X words 8192 must be at most 4096 with 256 rows and 4 columns"),
     ({"core": core(rows=8, cols=16, sparse=(2, 4))},
@@ -119,6 +127,16 @@ def test_vector_lanes():
     assert (four.lanes, four.unit_lanes, four.turns) == (16, 4, 4) and four.name == f"{full.name}_vl4"
     assert (four.evaluators, four.function_turns) == (4, 1)
     assert Accelerator(core=core(), vector_lanes=4, function_lanes=1).name == f"{full.name}_vl4_fl1"
+
+
+def test_several_cores_are_one_of_all_columns():
+    """In all sizes and registers; the name has both."""
+    several, wide = Accelerator(core=core(rows=8), arrays=4), Accelerator(core=core(rows=8, cols=32))
+    assert several.name == f"{Accelerator(core=core(rows=8)).name}_ar4"
+    assert parameters(several) == parameters(wide) and Accelerator.from_dict(several.as_dict()) == several
+    sizes = [name for name, found in vars(Accelerator).items() if isinstance(found, property) and name != "name"]
+    assert [name for name in sizes if getattr(several, name) != getattr(wide, name)] == []
+    assert (several.lanes, several.piece, several.word_pieces, several.oblong) == (32, 8, 4, True)
 
 
 def test_functions():

@@ -18,7 +18,7 @@ def test_every_option_takes_several_values():
 
 def test_sides():
     """About half of them are square."""
-    assert {(each.core.rows, each.core.cols) for each in DRAWN} == {(8, 8), (4, 8), (8, 4), (4, 16), (16, 4)}
+    assert {(each.core.rows, each.lanes) for each in DRAWN} == {(8, 8), (4, 8), (8, 4), (4, 16), (16, 4)}
     assert 0.3 < sum(each.oblong for each in DRAWN) / len(DRAWN) < 0.7
 
 

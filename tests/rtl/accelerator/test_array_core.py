@@ -1,5 +1,10 @@
 # amaranth: UnusedElaboratable=no
-"""The core without converter, fed by its units from memories: products equal the golden model's, without pauses."""
+"""The core without converter, fed by its units from memories: products equal the golden model's, without pauses.
+
+Covers: rtl/accelerator/arrays.py.
+"""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,21 +20,22 @@ from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 from hbfp.system import Accelerator
 from rtl.accelerator.array_core import ArrayCore
+from rtl.accelerator.arrays import Arrays
 from rtl.accelerator.drain import DrainToV
 from rtl.accelerator.multiply import Multiply
 from rtl.accelerator.weights import Weights
-from rtl.core.core import Core
+from rtl.core.core import Core, through
 
 from ..drive import Pauses, pack
 from .served import Memory, Served, word
 
 
 class Fed(wiring.Component):
-    """The core and the units around it."""
+    """The core, or cores, and the units around it."""
 
     def __init__(self, system):
         super().__init__({})
-        self.core = ArrayCore.made(system.core)
+        self.core = Arrays.of(system)
         self.multiply, self.weights, self.drain = (kind.of(system) for kind in (Multiply, Weights, DrainToV))
         self.done = self.drain.done
 
@@ -124,6 +130,19 @@ def test_operands(pipeline, scale, bias, rows, pause):
     """With registers the core asks for operands of a command while rows of the one before are on their way."""
     system = Accelerator(core=Design(rows=8, depth=16, format=HBFPFormat(block=(1, 8)), pipeline=pipeline))
     product(system, rows, 1, 4, pause, scale, bias)
+
+
+@pytest.mark.parametrize("arrays, options", [
+    (2, {"block": (8, 8)}), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+        (4, {"block": (1, 8), "pipeline": 2}), (4, {"block": (1, 16), "share": 2}), (8, {"block": (1, 16)})))])
+def test_cores_that_share_rows_are_one(arrays, options):
+    """Products, operands and the cycles between commands are those of one core of all columns."""
+    wide = Design(rows=8, depth=16, format=HBFPFormat(block=options["block"]),
+                  **{name: value for name, value in options.items() if name != "block"})
+    system = Accelerator(core=replace(wide, cols=8 // arrays, group=None), arrays=arrays)
+    found, one = (product(each, 12, 2, 3, 0.0, 1, 1) for each in (system, Accelerator(core=wide)))
+    earlier = {b - a for a, b in zip(found, one, strict=True)}
+    assert len(earlier) == 1 and earlier.pop() == through(wide) - through(system.core) >= 0
 
 
 def test_ports_are_the_cores_without_the_converters():

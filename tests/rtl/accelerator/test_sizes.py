@@ -49,9 +49,11 @@ OTHERS = {
     "contexts": (2, _CONTEXTS | {"counters"}),
     "dispatch": (16, _CONTEXTS | _DISPATCHED),
     "dispatch_batch": (4, _CONTEXTS | _DISPATCHED),
+    "arrays": (2, {"arrays", "array_core"}),
 }
 #: Option -> what it takes beside it.
-BESIDE = {"contexts": {"p_words": 64}, "dispatch": {"contexts": 2}, "dispatch_batch": {"contexts": 2, "dispatch": 4}}
+BESIDE = {"contexts": {"p_words": 64}, "dispatch": {"contexts": 2}, "dispatch_batch": {"contexts": 2, "dispatch": 4},
+          "arrays": {"core": replace(SYSTEM.core, cols=4, group=None)}}    # as many columns together
 
 
 class Quick(Emitter):
