@@ -59,6 +59,24 @@ def test_programs_are_legal_and_race_free(design):
     assert seen.keys() == set(Opcode)
 
 
+@pytest.mark.parametrize("design", [DESIGNS[2], WIDE[2], SPARSE_WIDE[1]])
+def test_cores_that_share_rows_are_one_to_programs(design):
+    """A seed has the same program, and the machine the same words of DRAM, V, X and W."""
+    wide = machine(*design)
+    several = replace(wide, core=replace(wide.core, cols=2, group=None), arrays=4)
+    for seed in range(2):
+        one, other = (random_program(each, seed) for each in (wide, several))
+        assert other == replace(one, accelerator=several)
+        found = []
+        for program in (one, other):
+            device = Machine(program)
+            device.run()
+            memories = device.memories
+            found.append([each.tobytes() for each in (memories.v_data, memories.x_data, memories.x_exponent,
+                                                      memories.w_data, memories.w_exponent, memories.w_index)])
+        assert found[0] == found[1]
+
+
 def test_seed_decides():
     system = machine(*DESIGNS[0])
     one, again, other = (random_program(system, seed).to_bytes() for seed in (3, 3, 4))
