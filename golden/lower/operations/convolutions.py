@@ -1,4 +1,4 @@
-"""Convolutions and their gradients: gx is a convolution of g with turned weights, gw a product over all pixels."""
+"""Convolutions and their gradients: gx is convolutions of g with turned weights, gw a product over all pixels."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from hbfp.golden.nn.phases import Phase, phases
 from hbfp.program import Product, Tensor
 
 from ..errors import LoweringError
@@ -19,6 +20,7 @@ from ..products.gathered import gathered
 from ..products.matrix import matrix
 from ..products.patches import Patches
 from ..products.planes import fits, planes
+from ..products.untouched import untouched
 from ..products.weights import Steps, Weights, computed_weights, constant_weights, plan
 from ..products.wide import widths
 from ..tensors import channels_last
@@ -33,11 +35,15 @@ Kernel = Callable[[int, bool], Weights]
 
 @dataclass(frozen=True)
 class Window:
-    """What a convolution says beside its operands; numbers are (down, across)."""
+    """What a convolution says beside its operands; numbers are (down, across).
+
+    ``beyond`` is whether patches reach further behind images than the padding in front of them says.
+    """
     size: Pair
     stride: Pair
     padding: Pair
     dilation: Pair
+    beyond: bool = False
 
     @property
     def reach(self) -> Pair:
@@ -47,7 +53,7 @@ class Window:
     @property
     def plain(self) -> bool:
         """Whether it is of single pixels, without a border."""
-        return self.size == (1, 1) and not any(self.padding)
+        return self.size == (1, 1) and not any(self.padding) and not self.beyond
 
 
 def input_gradient(g: torch.Tensor, w: torch.Tensor, sides: Sequence[int], *options: Any) -> torch.Tensor:
@@ -79,7 +85,7 @@ def conv2d(net: Nodes, node: Any) -> Made:
 
 
 def images_gradient(net: Nodes, node: Any) -> Made:
-    """The gradient of a convolution's images: g, spread by the stride, convolved with turned weights.
+    """The gradient of a convolution's images: for each phase of its stride, g convolved with the turned taps there.
 
     Raises
     ------
@@ -90,27 +96,67 @@ def images_gradient(net: Nodes, node: Any) -> Made:
     wide, draw = widths(text, net.build.accelerator, "g", "w"), of_gradient(text)
     result, shape = net.graph.results[node], net.graph.results[w].shape
     window = _window(shape, stride, padding, dilation)
-    around = window.reach[0] - padding[0], window.reach[1] - padding[1]
-    if min(around) < 0:
+    if min(window.reach[0] - padding[0], window.reach[1] - padding[1]) < 0:
         raise LoweringError(f"its padding {tuple(padding)} is more than its kernel reaches, {window.reach}; at most "
                             "that would do")
+    found = phases(window.size, result.shape[2:], stride, padding, dilation)
     after, last = steps_after(net, node, channels_last(4)) if groups == 1 else (After(net.build), node)
-    kernel = _turned(net, net.value(w), groups, wide)
-    output = _space(net, last, groups)
-    outs = shape[0] // groups
-    drawn = Pixels.of(draw, net.graph.results[g].shape, net.build.lanes, around, window.stride)
-    if drawn is not None and _gathers(net, window, outs, groups, window.plain and not drawn.apart):
-        _refuse_patches(net, outs, groups)
-    if window.stride == (1, 1):
-        turned = Window(window.size, (1, 1), around, window.dilation)
-        _convolve(net, g, outs, kernel, wide, turned, groups, Steps(), output, after, drawn)
-    else:
-        sides = result.shape[2] + window.reach[0], result.shape[3] + window.reach[1]
-        spread = _laid(net, net.value(g), sides, around, window.stride,
-                       words=not _gathers(net, window, outs, groups, False))
-        turned = Window(window.size, (1, 1), (0, 0), window.dilation)
-        _convolve(net, spread, outs, kernel, wide, turned, groups, Steps(), output, after, drawn)
+    output = _space(net, last, groups, any(phase.empty for phase in found))
+    outs, drawn = shape[0] // groups, Pixels.of(draw, net.graph.results[g].shape, net.build.lanes)
+    within = _Within(net, g, found)
+    for phase in found:
+        places = (slice(None), slice(None), *phase.places)
+        target = Value(output.where[places], output.home)
+        own = after.part((slice(None), *phase.places)) if len(found) > 1 else after
+        if phase.empty:
+            if own.steps:
+                untouched(net.build, target.view(torch.permute, (0, 2, 3, 1)), own)
+            continue
+        images, turned = within.images(phase, outs, groups, drawn is not None)
+        if drawn is not None and _gathers(net, turned, outs, groups, turned.plain):
+            _refuse_patches(net, outs, groups)
+        kernel = _turned(net, net.value(w), groups, wide, phase.taps)
+        _convolve(net, images, outs, kernel, wide, turned, groups, Steps(), target, own, drawn)
     return last, (_work(net.graph.results[g], shape, groups),)
+
+
+class _Within:
+    """A node's images, of which phases of a stride take patches; a copy with borders, to gather from, is made once."""
+
+    def __init__(self, net: Nodes, node: Any, found: list[Phase]) -> None:
+        self.net, self.node, self.made = net, node, None
+        self.sides = net.graph.results[node].shape[2:]
+        own = [phase for phase in found if not phase.empty]
+        self.before, self.behind = (tuple(max(0, *(ends(phase)[axis] for phase in own)) for axis in range(2))
+                                    for ends in (lambda phase: phase.corner, self._behind))
+
+    def _behind(self, phase):
+        return tuple(side - corner - there for side, corner, there in zip(
+            phase.sides, phase.corner, self.sides, strict=True))
+
+    def images(self, phase: Phase, channels: int, groups: int, draws: bool) -> tuple[Any, Window]:
+        """The images, or a part of them, with what a phase's convolution of them says; all of them if they draw."""
+        value, behind = self.net.value(self.node), self._behind(phase)
+        whole = not any(phase.corner) and not any(behind)
+        if phase.size == (1, 1) and (whole or max(*phase.corner, *behind) <= 0 and not draws):
+            return self._part(value, [-corner for corner in phase.corner], phase), Window(*[(1, 1)] * 2, (0, 0), (1, 1))
+        window = Window(phase.size, (1, 1), phase.corner, phase.step, max(behind) > 0)
+        if phase.stride == (1, 1):
+            return self.node, window
+        if draws or not _gathers(self.net, window, channels, groups, False):
+            return value, window
+        if self.made is None:
+            self.made = _laid(self.net, value, [sum(each) for each in zip(self.before, self.sides, self.behind,
+                                                                          strict=True)], self.before)
+        skips = [before - corner for before, corner in zip(self.before, phase.corner, strict=True)]
+        return self._part(self.made, skips, phase), Window(phase.size, (1, 1), (0, 0), phase.step)
+
+    @staticmethod
+    def _part(value, skips, phase):
+        where = value.where
+        for dim, (skip, side) in enumerate(zip(skips, phase.sides, strict=True), 2):
+            where = where.narrow(dim, skip, side)
+        return Value(where, value.home)
 
 
 def weights_gradient(net: Nodes, node: Any) -> Made:
@@ -176,10 +222,10 @@ def _gathers(net, window, channels, groups, plain):
     return not plain and (groups > 1 or channels % fmt.terms > 0 or fmt.square)
 
 
-def _space(net, node, groups):
+def _space(net, node, groups, filled=False):
     """Space for a convolution's result; of groups that share words it is zeros at first."""
     outs = net.graph.results[node].shape[1] // groups
-    return net.fresh(node, filled=0.0 if groups > 1 and outs % net.build.lanes else None)
+    return net.fresh(node, filled=0.0 if filled or groups > 1 and outs % net.build.lanes else None)
 
 
 def _convolve(net, x, channels, kernel, wide, window, groups, steps, output, after, drawn=None):
@@ -190,7 +236,7 @@ def _convolve(net, x, channels, kernel, wide, window, groups, steps, output, aft
     build, outs = net.build, output.shape[1] // groups
     size, stride, padding, dilation = window.size, window.stride, window.padding, window.dilation
     given = isinstance(x, Value)
-    plain = window.plain and not (drawn and drawn.apart)
+    plain = window.plain
     gathers = _gathers(net, window, channels, groups, plain)
     planar = gathers and groups == 1 and not given and net.is_there(x) and x not in net.graph.inputs and fits(
         build, net.value(x), Weights(size[0] * size[1] * channels, outs, wide=wide), size, stride, padding, dilation)
@@ -241,21 +287,19 @@ def _forward(net, w, groups, wide):
     return kernel
 
 
-def _turned(net, w, groups, wide):
-    """Kernels of the same weights for the gradient of the images: K along O and the taps, from the last on."""
+def _turned(net, w, groups, wide, taps):
+    """Kernels of the same weights for the gradient of the images: K along O and these taps."""
     outs, channels, lanes, whole = w.shape[0] // groups, w.shape[1], net.build.lanes, net.accelerator.whole
-    down, across = w.shape[2:]
 
     def kernel(group, apart):
         own = w.view(torch.narrow, 0, group * outs, outs)
-        if down == across == 1:
-            return computed_weights(Value(own.where[:, :, 0, 0], own.home), lanes, wide=wide)
+        if len(taps) == 1:
+            return computed_weights(Value(own.where[:, :, taps[0][0], taps[0][1]], own.home), lanes, wide=wide)
         high = -(-outs // whole) * whole if apart else outs
-        rows = net.build.dram.empty((down * across, high, channels))
+        rows = net.build.dram.empty((len(taps), high, channels))
         net.build.dram.zeros(rows.home)
-        for tap in range(down * across):
-            y, x = divmod(down * across - 1 - tap, across)
-            net.copy(Value(own.where[:, :, y, x], own.home), Value(rows.where[tap, :outs], rows.home))
+        for number, (y, x) in enumerate(taps):
+            net.copy(Value(own.where[:, :, y, x], own.home), Value(rows.where[number, :outs], rows.home))
         return computed_weights(rows.view(torch.flatten, 0, 1), lanes, wide=wide)
     return kernel
 
@@ -288,23 +332,17 @@ def _bordered(net, node, padding):
         net.expected[name], net.orders[name] = laid, channels_last(4)
         return Value(located((n, c, tall, wide), (tall * wide * c, 1, wide * c, c), home.address), home)
     if (node, tuple(padding)) not in net.bordered:
-        net.bordered[node, tuple(padding)] = _laid(net, net.value(node), (tall, wide), (ph, pw), (1, 1))
+        net.bordered[node, tuple(padding)] = _laid(net, net.value(node), (tall, wide), (ph, pw))
     return net.bordered[node, tuple(padding)]
 
 
-def _laid(net, value, sides, corner, step, words=False):
-    """A copy of images within zeros: dense, or of whole words.
-
-    ``sides`` are those of the result, ``corner`` is where the first pixel is, and ``step`` from one to the next.
-    """
+def _laid(net, value, sides, corner):
+    """A dense copy of images within zeros, whose sides these are, from the pixel ``corner`` on."""
     n, c, h, w = value.shape
-    (tall, wide), lanes = sides, net.build.lanes
-    pitch = -(-c // lanes) * lanes if words else c
-    home = net.build.dram.home(n * tall * wide, c, pitch) if words else net.build.dram.home(
-        n * tall, wide * c, wide * c)
-    where = located((n, c, tall, wide), (tall * wide * pitch, 1, wide * pitch, pitch), home.address)
+    tall, wide = sides
+    home = net.build.dram.home(n * tall, wide * c, wide * c)
+    where = located((n, c, tall, wide), (tall * wide * c, 1, wide * c, c), home.address)
     net.build.dram.zeros(home)
-    inside = where[:, :, corner[0]:corner[0] + (h - 1) * step[0] + 1:step[0],
-                   corner[1]:corner[1] + (w - 1) * step[1] + 1:step[1]]
+    inside = where[:, :, corner[0]:corner[0] + h, corner[1]:corner[1] + w]
     net.copy(value, Value(inside, home))
     return Value(where, home)
