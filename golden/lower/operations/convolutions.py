@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from hbfp.golden.nn.phases import Phase, phases
 from hbfp.program import Product, Tensor
 
 from ..errors import LoweringError
@@ -20,9 +19,8 @@ from ..products.gathered import gathered
 from ..products.matrix import matrix
 from ..products.patches import Patches
 from ..products.planes import fits, planes
-from ..products.untouched import untouched
 from ..products.weights import Steps, Weights, computed_weights, constant_weights, plan
-from ..products.wide import widths
+from ..products.wide import Wide, widths
 from ..tensors import channels_last
 from .after import steps_after
 from .steps import steps_behind
@@ -56,13 +54,6 @@ class Window:
         return self.size == (1, 1) and not any(self.padding) and not self.beyond
 
 
-def input_gradient(g: torch.Tensor, w: torch.Tensor, sides: Sequence[int], *options: Any) -> torch.Tensor:
-    """The gradient of a convolution's images (N, C, H, W), of which ``sides`` are H and W: a node of a step."""
-    *_, groups, _ = options
-    x = torch.zeros(g.shape[0], w.shape[1] * groups, *sides)
-    return hbfp.conv2d_backward(g, x, w, *options, [True, False])[0]
-
-
 def weight_gradient(g: torch.Tensor, x: torch.Tensor, shape: Sequence[int], *options: Any) -> torch.Tensor:
     """The gradient of a convolution's weights, of this shape: a node of a step."""
     return hbfp.conv2d_backward(g, x, torch.zeros(shape), *options, [False, True])[1]
@@ -76,87 +67,12 @@ def conv2d(net: Nodes, node: Any) -> Made:
     result, shape = net.graph.results[node], net.graph.results[w].shape
     steps, last = steps_behind(net, node, 1)
     after, last = steps_after(net, last, channels_last(4)) if groups == 1 else (After(net.build), last)
-    window = _window(shape, stride, padding, dilation)
+    window = window_of(shape, stride, padding, dilation)
     kernel = _constant(net, net.constant(w), groups, wide) if net.is_constant(w) else _forward(
         net, net.value(w), groups, wide)
-    output = _space(net, last, groups)
-    _convolve(net, x, shape[1], kernel, wide, window, groups, steps, output, after)
-    return last, (_work(result, shape, groups),)
-
-
-def images_gradient(net: Nodes, node: Any) -> Made:
-    """The gradient of a convolution's images: for each phase of its stride, g convolved with the turned taps there.
-
-    Raises
-    ------
-    LoweringError
-        If there is more padding than the kernel reaches.
-    """
-    g, w, _, stride, padding, dilation, groups, text = node.args
-    wide, draw = widths(text, net.build.accelerator, "g", "w"), of_gradient(text)
-    result, shape = net.graph.results[node], net.graph.results[w].shape
-    window = _window(shape, stride, padding, dilation)
-    if min(window.reach[0] - padding[0], window.reach[1] - padding[1]) < 0:
-        raise LoweringError(f"its padding {tuple(padding)} is more than its kernel reaches, {window.reach}; at most "
-                            "that would do")
-    found = phases(window.size, result.shape[2:], stride, padding, dilation)
-    after, last = steps_after(net, node, channels_last(4)) if groups == 1 else (After(net.build), node)
-    output = _space(net, last, groups, any(phase.empty for phase in found))
-    outs, drawn = shape[0] // groups, Pixels.of(draw, net.graph.results[g].shape, net.build.lanes)
-    within = _Within(net, g, found)
-    for phase in found:
-        places = (slice(None), slice(None), *phase.places)
-        target = Value(output.where[places], output.home)
-        own = after.part((slice(None), *phase.places)) if len(found) > 1 else after
-        if phase.empty:
-            if own.steps:
-                untouched(net.build, target.view(torch.permute, (0, 2, 3, 1)), own)
-            continue
-        images, turned = within.images(phase, outs, groups, drawn is not None)
-        if drawn is not None and _gathers(net, turned, outs, groups, turned.plain):
-            _refuse_patches(net, outs, groups)
-        kernel = _turned(net, net.value(w), groups, wide, phase.taps)
-        _convolve(net, images, outs, kernel, wide, turned, groups, Steps(), target, own, drawn)
-    return last, (_work(net.graph.results[g], shape, groups),)
-
-
-class _Within:
-    """A node's images, of which phases of a stride take patches; a copy with borders, to gather from, is made once."""
-
-    def __init__(self, net: Nodes, node: Any, found: list[Phase]) -> None:
-        self.net, self.node, self.made = net, node, None
-        self.sides = net.graph.results[node].shape[2:]
-        own = [phase for phase in found if not phase.empty]
-        self.before, self.behind = (tuple(max(0, *(ends(phase)[axis] for phase in own)) for axis in range(2))
-                                    for ends in (lambda phase: phase.corner, self._behind))
-
-    def _behind(self, phase):
-        return tuple(side - corner - there for side, corner, there in zip(
-            phase.sides, phase.corner, self.sides, strict=True))
-
-    def images(self, phase: Phase, channels: int, groups: int, draws: bool) -> tuple[Any, Window]:
-        """The images, or a part of them, with what a phase's convolution of them says; all of them if they draw."""
-        value, behind = self.net.value(self.node), self._behind(phase)
-        whole = not any(phase.corner) and not any(behind)
-        if phase.size == (1, 1) and (whole or max(*phase.corner, *behind) <= 0 and not draws):
-            return self._part(value, [-corner for corner in phase.corner], phase), Window(*[(1, 1)] * 2, (0, 0), (1, 1))
-        window = Window(phase.size, (1, 1), phase.corner, phase.step, max(behind) > 0)
-        if phase.stride == (1, 1):
-            return self.node, window
-        if draws or not _gathers(self.net, window, channels, groups, False):
-            return value, window
-        if self.made is None:
-            self.made = _laid(self.net, value, [sum(each) for each in zip(self.before, self.sides, self.behind,
-                                                                          strict=True)], self.before)
-        skips = [before - corner for before, corner in zip(self.before, phase.corner, strict=True)]
-        return self._part(self.made, skips, phase), Window(phase.size, (1, 1), (0, 0), phase.step)
-
-    @staticmethod
-    def _part(value, skips, phase):
-        where = value.where
-        for dim, (skip, side) in enumerate(zip(skips, phase.sides, strict=True), 2):
-            where = where.narrow(dim, skip, side)
-        return Value(where, value.home)
+    output = space_for(net, last, groups)
+    convolve(net, x, shape[1], kernel, wide, window, groups, steps, output, after)
+    return last, (work_of(result, shape, groups),)
 
 
 def weights_gradient(net: Nodes, node: Any) -> Made:
@@ -164,9 +80,9 @@ def weights_gradient(net: Nodes, node: Any) -> Made:
     g, x, shape, stride, padding, dilation, groups, text = node.args
     wide, draw = widths(text, net.build.accelerator, "g", "x"), of_gradient(text)
     if draw is not None and groups > 1:
-        _refuse_patches(net, shape[0] // groups, groups)
+        refuse_patches(net, shape[0] // groups, groups)
     draw, top = draw and replace(draw, turned=True), net.value(g)
-    window = _window(shape, stride, padding, dilation)
+    window = window_of(shape, stride, padding, dilation)
     outs, ins = shape[0] // groups, shape[1]
     apart = groups == 1 and _by_words(net, window, x, top, wide)
     if not apart:
@@ -196,10 +112,10 @@ def weights_gradient(net: Nodes, node: Any) -> Made:
         else:
             matrix(net.build, left, weights, Steps(), Value(own.where.flatten(1), own.home), After(net.build), draw)
         net.build.forget()
-    return node, (_work(net.graph.results[g], shape, groups),)
+    return node, (work_of(net.graph.results[g], shape, groups),)
 
 
-def _refuse_patches(net, channels, groups):
+def refuse_patches(net: Nodes, channels: int, groups: int) -> None:
     """LoweringError: patches are rounded once they are put together, and then a word has numbers of several pixels."""
     fmt = net.accelerator.core.format
     raise LoweringError(f"its output's gradient, {channels} channels in {'each of ' * (groups > 1)}{groups} "
@@ -207,28 +123,30 @@ def _refuse_patches(net, channels, groups):
                         f"of a multiple of {fmt.terms} channels in blocks (1, B), or rounding to nearest, would do")
 
 
-def _window(shape, stride, padding, dilation):
+def window_of(shape: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]) -> Window:
+    """Of weights of this shape."""
     return Window(tuple(shape[2:]), *(tuple(each) for each in (stride, padding, dilation)))
 
 
-def _work(y, shape, groups):
+def work_of(y: torch.Tensor, shape: Sequence[int], groups: int) -> Product:
     """The product that a convolution with results of the shape of ``y`` is; its gradients take as many steps."""
     return Product(y.numel() // shape[0], shape[1] * shape[2] * shape[3], shape[0] // groups, groups)
 
 
-def _gathers(net, window, channels, groups, plain):
+def patches_are_gathered(net: Nodes, window: Window, channels: int, groups: int) -> bool:
     """Whether patches of ``channels`` are no addresses."""
     fmt = net.accelerator.core.format
-    return not plain and (groups > 1 or channels % fmt.terms > 0 or fmt.square)
+    return not window.plain and (groups > 1 or channels % fmt.terms > 0 or fmt.square)
 
 
-def _space(net, node, groups, filled=False):
-    """Space for a convolution's result; of groups that share words it is zeros at first."""
+def space_for(net: Nodes, node: Any, groups: int, filled: bool = False) -> Value:
+    """Space for a convolution's result; if ``filled``, and of groups that share words, it is zeros at first."""
     outs = net.graph.results[node].shape[1] // groups
     return net.fresh(node, filled=0.0 if filled or groups > 1 and outs % net.build.lanes else None)
 
 
-def _convolve(net, x, channels, kernel, wide, window, groups, steps, output, after, drawn=None):
+def convolve(net: Nodes, x: Any, channels: int, kernel: Kernel, wide: Wide, window: Window, groups: int, steps: Steps,
+             output: Value, after: After, drawn: Pixels | None = None) -> None:
     """A convolution of a node's images, or of those at a value with their borders, group after group.
 
     ``drawn`` is how the images are rounded, if not to nearest.
@@ -236,8 +154,7 @@ def _convolve(net, x, channels, kernel, wide, window, groups, steps, output, aft
     build, outs = net.build, output.shape[1] // groups
     size, stride, padding, dilation = window.size, window.stride, window.padding, window.dilation
     given = isinstance(x, Value)
-    plain = window.plain
-    gathers = _gathers(net, window, channels, groups, plain)
+    gathers = patches_are_gathered(net, window, channels, groups)
     planar = gathers and groups == 1 and not given and net.is_there(x) and x not in net.graph.inputs and fits(
         build, net.value(x), Weights(size[0] * size[1] * channels, outs, wide=wide), size, stride, padding, dilation)
     value = x if given else net.value(x) if planar or not gathers else _bordered(net, x, padding)
@@ -245,7 +162,7 @@ def _convolve(net, x, channels, kernel, wide, window, groups, steps, output, aft
         part = value.view(torch.narrow, 1, group * channels, channels)
         target = output.view(torch.narrow, 1, group * outs, outs)
         mine, weights = steps.part(group * outs, outs), kernel(group, not gathers)
-        if plain:
+        if window.plain:
             pixels = part.where[:, :, ::stride[0], ::stride[1]].permute(0, 2, 3, 1)
             matrix(build, Value(pixels, part.home), weights, mine, target.view(torch.permute, (0, 2, 3, 1)), after,
                    drawn and drawn.draw)
@@ -287,23 +204,6 @@ def _forward(net, w, groups, wide):
     return kernel
 
 
-def _turned(net, w, groups, wide, taps):
-    """Kernels of the same weights for the gradient of the images: K along O and these taps."""
-    outs, channels, lanes, whole = w.shape[0] // groups, w.shape[1], net.build.lanes, net.accelerator.whole
-
-    def kernel(group, apart):
-        own = w.view(torch.narrow, 0, group * outs, outs)
-        if len(taps) == 1:
-            return computed_weights(Value(own.where[:, :, taps[0][0], taps[0][1]], own.home), lanes, wide=wide)
-        high = -(-outs // whole) * whole if apart else outs
-        rows = net.build.dram.empty((len(taps), high, channels))
-        net.build.dram.zeros(rows.home)
-        for number, (y, x) in enumerate(taps):
-            net.copy(Value(own.where[:, :, y, x], own.home), Value(rows.where[number, :outs], rows.home))
-        return computed_weights(rows.view(torch.flatten, 0, 1), lanes, wide=wide)
-    return kernel
-
-
 def _apart(images):
     """Whether channels do not lie side by side, as in what has torch's own order."""
     return images.shape[1] > 1 and images.dims()[1][1] != 1
@@ -332,11 +232,11 @@ def _bordered(net, node, padding):
         net.expected[name], net.orders[name] = laid, channels_last(4)
         return Value(located((n, c, tall, wide), (tall * wide * c, 1, wide * c, c), home.address), home)
     if (node, tuple(padding)) not in net.bordered:
-        net.bordered[node, tuple(padding)] = _laid(net, net.value(node), (tall, wide), (ph, pw))
+        net.bordered[node, tuple(padding)] = laid_within(net, net.value(node), (tall, wide), (ph, pw))
     return net.bordered[node, tuple(padding)]
 
 
-def _laid(net, value, sides, corner):
+def laid_within(net: Nodes, value: Value, sides: Sequence[int], corner: Sequence[int]) -> Value:
     """A dense copy of images within zeros, whose sides these are, from the pixel ``corner`` on."""
     n, c, h, w = value.shape
     tall, wide = sides

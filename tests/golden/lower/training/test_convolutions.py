@@ -1,7 +1,8 @@
 """Networks with convolutions train on the golden machine with the bits of PyTorch: products, pooling, batch norm.
 
-Covers: golden/lower/operations/convolutions.py, golden/lower/operations/chained.py, golden/lower/products/patches.py,
-golden/lower/products/apart.py.
+Covers: golden/lower/operations/convolutions.py, golden/lower/operations/image_gradients.py,
+golden/lower/operations/chained.py, golden/lower/products/patches.py, golden/lower/products/apart.py,
+golden/lower/products/untouched.py.
 """
 
 import re
@@ -15,7 +16,8 @@ from torch.nn import functional as F
 from cosim.accelerator.training import on_machine
 from golden.lower.errors import LoweringError
 from golden.lower.operations import convolutions
-from golden.lower.operations.convolutions import input_gradient, weight_gradient
+from golden.lower.operations.convolutions import weight_gradient
+from golden.lower.operations.image_gradients import input_gradient
 from golden.lower.training.step import lower_step
 from golden.nn.formats import Formats
 from golden.schedule import MixedMantissa
