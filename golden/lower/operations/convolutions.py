@@ -125,7 +125,8 @@ def refuse_patches(net: Nodes, channels: int, groups: int) -> None:
 
 def window_of(shape: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]) -> Window:
     """Of weights of this shape."""
-    return Window(tuple(shape[2:]), *(tuple(each) for each in (stride, padding, dilation)))
+    size, *others = ((each[0], each[1]) for each in (shape[2:], stride, padding, dilation))
+    return Window(size, others[0], others[1], others[2])
 
 
 def work_of(y: torch.Tensor, shape: Sequence[int], groups: int) -> Product:
@@ -165,7 +166,7 @@ def convolve(net: Nodes, x: Any, channels: int, kernel: Kernel, wide: Wide, wind
         if window.plain:
             pixels = part.where[:, :, ::stride[0], ::stride[1]].permute(0, 2, 3, 1)
             matrix(build, Value(pixels, part.home), weights, mine, target.view(torch.permute, (0, 2, 3, 1)), after,
-                   drawn and drawn.draw)
+                   None if drawn is None else drawn.draw)
         elif planar:
             planes(build, part, weights, mine, target, size, stride, padding, dilation, after)
         elif gathers:

@@ -29,6 +29,8 @@ from .convolutions import (
 )
 
 hbfp = torch.ops.hbfp
+#: A convolution of single pixels.
+_PIXELS = Window((1, 1), (1, 1), (0, 0), (1, 1))
 
 
 def input_gradient(g: torch.Tensor, w: torch.Tensor, sides: Sequence[int], *options: Any) -> torch.Tensor:
@@ -94,7 +96,7 @@ class _Within:
         value, behind = self.net.value(self.node), self._behind(phase)
         whole = not any(phase.corner) and not any(behind)
         if phase.size == (1, 1) and (whole or max(*phase.corner, *behind) <= 0 and not draws):
-            return self._part(value, [-corner for corner in phase.corner], phase), Window(*[(1, 1)] * 2, (0, 0), (1, 1))
+            return self._part(value, [-corner for corner in phase.corner], phase), _PIXELS
         window = Window(phase.size, (1, 1), phase.corner, phase.step, max(behind) > 0)
         if phase.stride == (1, 1):
             return self.node, window

@@ -53,7 +53,7 @@ class After:
         """Words of V for a piece of rows: what a product takes, gives and adds stands there at a time, and is cut."""
         return self.build.v.size // max(6, self.operands + 4)
 
-    def part(self, place: tuple[int, ...]) -> "After":
+    def part(self, place: tuple[int | slice, ...]) -> "After":
         """The same for a part of the product: that at ``place`` of its first dimensions."""
         return After(self.build, [step if step.operand is None else replace(
             step, operand=Value(step.operand.where[place], step.operand.home)) for step in self.steps])
