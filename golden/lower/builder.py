@@ -3,7 +3,7 @@
 Addresses and steps are in elements of four bytes in DRAM and in words of all lanes in V, unless a line says otherwise.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from hbfp.isa.instructions import Memory, Opcode
 from hbfp.system import FUNCTIONS, Accelerator
 
 from .errors import LoweringError
+from .held import Held
 from .memory import Dram, Value
 from .schedule import Ring, Schedule, Span
 
@@ -34,6 +35,8 @@ class Builder:
         The accelerator that will run the program.
     filled : bool
         As of :class:`~golden.lower.memory.Dram`.
+    holds : bool
+        Whether what V has of DRAM is not loaded again.
 
     Attributes
     ----------
@@ -47,7 +50,7 @@ class Builder:
         Sums that models of a job do together at the end of a turn; None where they do none.
     """
 
-    def __init__(self, accelerator: Accelerator, filled: bool = True) -> None:
+    def __init__(self, accelerator: Accelerator, filled: bool = True, holds: bool = False) -> None:
         self.accelerator, self.lanes, self.beat = accelerator, accelerator.lanes, accelerator.beat
         self.schedule, self.dram = Schedule(accelerator), Dram(accelerator, filled)
         self._v_kept, self._v_behind, self._v_top = 0, 0, accelerator.v_words
@@ -58,6 +61,8 @@ class Builder:
         self._programs: dict[tuple[int, ...], Span] = {}
         self._fills: dict[float, int] = {}
         self.waiting: list[Any] | None = None
+        self.held = Held(accelerator) if holds else None
+        self.schedule.heard = self.held.note if self.held is not None else None
 
     # --- Memory -----------------------------------------------------------------------------------
 
@@ -202,6 +207,91 @@ class Builder:
             first, last = (base + reach[2]) // self.lanes, (base + reach[3] - 1) // self.lanes
             self._transfer(Opcode.LOAD, values, [dram_span(at, reach)], [Span("V", first, last + 1)])
 
+    def brought(self, words: int, load: Callable[[int], None], kept: bool = False) -> Span:
+        """Words of V with what ``load`` brings to the address that it is given: where they are already, or new ones.
+
+        ``kept`` as of :meth:`Ring.take`.
+        """
+        if (found := self._found(words, load)) is not None:
+            if kept:
+                self.v.hold(found)
+            return found
+        span = self.v.take(words, kept)
+        load(span.start)
+        return span
+
+    def several(self, words: int, loads: Sequence[Callable[[int], None] | None]) -> list[Span]:
+        """Pieces of V of so many words that are kept, each :meth:`brought`, or for results where it is None."""
+        found = [None if load is None else self._found(words, load) for load in loads]
+        spans = self._beside(words, found)
+        for load, span, there in zip(loads, spans, found, strict=True):
+            if load is not None and span is not there:
+                load(span.start)
+        return spans
+
+    def spread(self, words: int, loads: Sequence[Sequence[Callable[[int], None]]]) -> list[tuple[list[Span], int]]:
+        """Pieces of V that are kept, for each of ``loads`` one for each load, and how far it is from one to the next.
+
+        They stay where they are already if all are, and lie equally far apart.
+        """
+        found = [[self._found(words, load) for load in each] for each in loads]
+        apart = [_apart(each, words) for each in found]
+        try:
+            return self._spread(words, loads, found, apart)
+        except LoweringError:
+            self.v.release()
+            return self._spread(words, loads, found, [None for _ in loads])
+
+    def _spread(self, words, loads, found, apart):
+        """The same; ``apart``: None where they come anew."""
+        for spans, step in zip(found, apart, strict=True):
+            for span in () if step is None else spans:
+                self.v.hold(span)
+        anew = [self.v.take(words * len(each), kept=True) if step is None else None
+                for each, step in zip(loads, apart, strict=True)]
+        made = []
+        for each, spans, step, span in zip(loads, found, apart, anew, strict=True):
+            if span is not None:
+                starts = range(span.start, span.stop, words)[:len(each)]
+                spans, step = [Span("V", start, start + words) for start in starts], words
+                for load, start in zip(each, starts, strict=True):
+                    load(start)
+            made.append((spans, step))
+        return made
+
+    def converted(self, key: Any) -> Span | None:
+        """Where in X or W an operand is that was converted before, in a way that ``key`` says; None where it is not."""
+        return None if self.held is None else self.held.kept(key)
+
+    def has_converted(self, key: Any, span: Span, value: Value) -> None:
+        """A span of X or W has a value, converted in a way that ``key`` says."""
+        if self.held is not None:
+            last = sum((size - 1) * stride for size, stride in value.dims())
+            self.held.keep(key, span, Span("DRAM", 4 * value.address, 4 * (value.address + last + self.lanes)))
+
+    def brought_other(self, span: Span) -> None:
+        """Words of V have what a host chooses, and not what the instructions say that brought them."""
+        if self.held is not None:
+            self.held.forget(span)
+
+    def _beside(self, words, found):
+        """Pieces for those that are not found, kept beside the others, or for all if there is no room between these."""
+        try:
+            for span in found:
+                if span is not None:
+                    self.v.hold(span)
+            return [self.v.take(words, kept=True) if span is None else span for span in found]
+        except LoweringError:
+            self.v.release()
+            return [self.v.take(words, kept=True) for _ in found]
+
+    def _found(self, words, load):
+        if self.held is None:
+            return None
+        with self.schedule.aside() as loads:
+            load(0)
+        return self.held.find(loads, words, self.v)
+
     def load_words(self, value: Value, first: int, words: int, target: int, *, skip: int = 0,
                    rows: Sequence[tuple[int, int]] | None = None) -> None:
         """Load words ``first`` to ``first + words - 1`` of rows along the last dimension; zeros behind a row's end."""
@@ -266,6 +356,16 @@ class Builder:
         for n, (count, step, source) in enumerate(three):
             values |= {f"count{n}": count} | ({f"dram{n}": 4 * step, f"buffer{n}": source} if n or run else {})
         self._transfer(Opcode.STORE, values, [Span("V", base + reach[2], base + reach[3])], [dram_span(at, reach)])
+
+
+def _apart(spans: Sequence[Span | None], words: int) -> int | None:
+    """Words from the start of a piece to that of the next if they lie equally far apart, in order or all in one place;
+    else None.
+    """
+    starts = [span.start for span in spans if span is not None]
+    steps = {after - before for before, after in zip(starts, starts[1:], strict=False)} or {words}
+    even = len(starts) == len(spans) and len(steps) == 1 and (min(steps) >= words or not min(steps))
+    return steps.pop() if even else None
 
 
 def merged(lines: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """A model on its way into a program: its nodes become layers, in order."""
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
@@ -23,9 +23,10 @@ from .views import is_view, seen
 
 @dataclass
 class Network(Nodes):
-    """A model, the layers that it has become, and the names of the tensors that it returns."""
+    """A model, the layers that it has become, the names of the tensors that it returns, and nodes that took a turn."""
     layers: list[Layer] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
+    turns: set[fx.Node] = field(default_factory=set)
 
     def layer_by_layer(self) -> Iterator[Layer]:
         """Lower all nodes, in order, and give each layer when its instructions are there.
@@ -37,6 +38,9 @@ class Network(Nodes):
         """
         for node in self.graph.nodes:
             yield from self.before(node)
+            if (layer := self.there(node)) is not None:
+                yield from layer
+                continue
             self.build.schedule.kind = f"{place(node).partition(' ')[0]} {kind(node)}"
             first, waiting = len(self.build.schedule.instructions), len(self.build.waiting or ())
             try:
@@ -55,6 +59,7 @@ class Network(Nodes):
             for each in put_off:
                 each.name = place(node) or named(last)
             if stop > first or put_off:
+                self.turns.add(node)
                 yield Layer(self.title(place(node) or named(last)), first, stop)
         self.outputs = [self._output(node) for node in self.graph.outputs]
         self._compare()
@@ -62,6 +67,10 @@ class Network(Nodes):
     def before(self, node: fx.Node) -> Iterator[Layer]:
         """What is done before a node is lowered, and the layers that this makes: a step of training has some."""
         yield from ()
+
+    def there(self, node: fx.Node) -> Sequence[Layer] | None:
+        """Whether a node's result is there without instructions of its own; then the turn that is left out, if any."""
+        return None
 
     def behind(self, node: fx.Node, last: fx.Node, made: tuple[Product, ...]) -> None:
         """The same behind it: ``last`` of those that were lowered with it, and the products that it has become."""

@@ -5,7 +5,8 @@ follows from that.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from hbfp.isa.instructions import WAITS, Instruction, Opcode, Unit, Wait
@@ -98,6 +99,8 @@ class Schedule:
         The same of all so far.
     tape : list of Emission or None
         If there is one, what is emitted goes there, and not yet into the program.
+    heard : callable or None
+        Is told opcode, values and writes of each instruction in the order in which layers emit them.
     """
 
     def __init__(self, accelerator: Accelerator) -> None:
@@ -105,6 +108,7 @@ class Schedule:
         self.instructions: list[Instruction] = []
         self.moved: list[tuple[Span, int]] = []
         self.tape: list[Emission] | None = None
+        self.heard: Callable[[Opcode, Mapping[str, int], Iterable[Span]], None] | None = None
         self.kind = ""
         self.kinds: list[str] = []
         self._restart()
@@ -118,8 +122,11 @@ class Schedule:
     def emit(self, opcode: Opcode, values: Mapping[str, int], reads: Iterable[Span] = (),
              writes: Iterable[Span] = ()) -> None:
         """Append an instruction, and NOPs before it if it needs more waits than it can hold."""
+        writes = tuple(writes)
+        if self.heard is not None:
+            self.heard(opcode, values, writes)
         if self.tape is not None:
-            self.tape.append(Emission(opcode, values, tuple(reads), tuple(writes), self.kind))
+            self.tape.append(Emission(opcode, values, tuple(reads), writes, self.kind))
             return
         unit = Unit(opcode)
         uses = [(span, False) for span in reads] + [(span, True) for span in writes]
@@ -137,6 +144,24 @@ class Schedule:
         count = len(self._known[unit]) - 1
         for span, write in uses:
             self._uses[span.memory].note(span, write, unit, count)
+
+    @contextmanager
+    def aside(self) -> Iterator[list[Emission]]:
+        """A list that has what is emitted within, and nobody is told."""
+        before, tape = (self.tape, self.heard), list[Emission]()
+        self.tape, self.heard = tape, None
+        try:
+            yield tape
+        finally:
+            self.tape, self.heard = before
+
+    def replay(self, emissions: Iterable[Emission]) -> None:
+        """Append instructions from a tape, of which all have been told."""
+        heard, self.heard = self.heard, None
+        for each in emissions:
+            self.kind = each.kind
+            self.emit(each.opcode, each.values, each.reads, each.writes)
+        self.heard = heard
 
     def give_way(self) -> None:
         """Append a YIELD: all before it is complete before all behind it starts."""
@@ -208,6 +233,10 @@ class Ring:
         raise LoweringError(f"it needs {words} words of memory {self.memory} "
                             f"{f'beside {others} others, of' if others else 'at a time, not'} {self.size}; "
                             f"larger --{self.memory.lower()}-words would do")
+
+    def hold(self, span: Span) -> None:
+        """No other piece gets these addresses before :meth:`release`."""
+        self._kept.append(span)
 
     def release(self) -> None:
         """Let all pieces that were kept be given out again."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from hbfp.golden.spec.vector import Kind, Reduce, VectorInstruction
@@ -120,19 +121,20 @@ def _side_by_side(build, several, words):
     every = [joint([[value.dims()[d] for d in over] for value in one.operands]) for one in several]
     for first, count in ranges([size for size, _ in every[0][0]],
                                max(1, build.v.size // (2 * len(several[0].operands)) // width)):
-        spans = [build.v.take(count * width, kept=True) for _ in several[0].operands]
-        for number, (one, loops) in enumerate(zip(several, every, strict=True)):
+        def bring(target, place, one, loops, first=first, count=count):
             for done, skips, lines in boxes(loops, first, count):
-                for place, (span, value) in enumerate(zip(spans, one.operands, strict=True)):
-                    build.load(value, (), inner, span.start + number * count * words + done * words, words,
-                               skip=skips[place], rows=lines[place])
+                build.load(one.operands[place], (), inner, target + done * words, words, skip=skips[place],
+                           rows=lines[place])
+        spread = build.spread(count * words, [[partial(bring, place=place, one=one, loops=loops)
+                                               for one, loops in zip(several, every, strict=True)]
+                                              for place in range(len(several[0].operands))])
         place = build.program([*([] if first else begin), *each])
         values = {"program": place.start, "before": 0 if first else len(begin), "body": len(each), "count0": count,
                   "count1": 1}
-        for name, span in zip(VECTOR_INPUTS, spans, strict=False):
-            values |= {f"{name}_base": span.start, f"{name}_inner": words, f"{name}_step": count * words,
+        for name, (spans, step) in zip(VECTOR_INPUTS, spread, strict=False):
+            values |= {f"{name}_base": spans[0].start, f"{name}_inner": words, f"{name}_step": step,
                        f"{name}_stride0": words}
-        build.schedule.emit(Opcode.VECTOR, values, [place, *spans], [])
+        build.schedule.emit(Opcode.VECTOR, values, [place, *(span for spans, _ in spread for span in spans)], [])
         build.v.release()
     for number, total in enumerate(after):
         result = build.v.take(width)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -141,11 +142,12 @@ def in_rows(build: Builder, parts: Sequence[tuple[OfRows, Sequence[int], Sequenc
 def loaded_rows(build: Builder, cut: Sequence[Any], count: int, words: int, inner: int, values: Sequence[Value],
                 loaded: Iterable[int], stored: Iterable[int] | Mapping[int, Value]) -> Iterator[list[Span]]:
     """Where rows of values are in V, brought there, or stored at the end, by their numbers; ``cut`` are boxes."""
-    spans = [build.v.take(count * words, kept=True) for _ in values]
-    for number in loaded:
+    def bring(target, number):
         for done, skips, lines in cut:
-            build.load(values[number], (), inner, spans[number].start + done * words, words, skip=skips[number],
-                       rows=lines[number])
+            build.load(values[number], (), inner, target + done * words, words, skip=skips[number], rows=lines[number])
+    brought = set(loaded)
+    spans = build.several(count * words, [partial(bring, number=number) if number in brought else None
+                                          for number in range(len(values))])
     yield spans
     targets = stored if isinstance(stored, Mapping) else {number: values[number] for number in stored}
     for number, target in targets.items():
@@ -163,8 +165,9 @@ def keep_rows(build: Builder, kept: Mapping[int, Value], beside: int = 0) -> Non
         length = value.shape[0]
         words = -(-length // build.lanes)
         several = max(1, beside) * words
-        span = build.v.take(several)
-        build.load(value, (), 0, span.start, words, rows=[(max(1, beside), 0)])
+        def bring(target, value=value, words=words):
+            build.load(value, (), 0, target, words, rows=[(max(1, beside), 0)])
+        span = build.brought(several, bring)
         run(build, programs.load_row(index), several * build.lanes if beside else length, 1, several, [span], [])
 
 
@@ -203,10 +206,12 @@ def copy(build: Builder, value: Value, output: Value) -> None:
     words = -(-output.shape[inner] // build.lanes)
     every = joint([[each.dims()[d] for d in outer] for each in (value, output)])
     for first, count in ranges([size for size, _ in every[0]], max(1, build.v.size // 4 // words)):
-        span = build.v.take(count * words)
         cut = list(boxes(every, first, count))
-        for done, skips, lines in cut:
-            build.load(value, (), inner, span.start + done * words, words, skip=skips[0], rows=lines[0])
+
+        def bring(target, cut=cut):
+            for done, skips, lines in cut:
+                build.load(value, (), inner, target + done * words, words, skip=skips[0], rows=lines[0])
+        span = build.brought(count * words, bring)
         for done, skips, lines in cut:
             build.store(span.start + done * words, words, output, (), inner, skip=skips[1], rows=lines[1])
 

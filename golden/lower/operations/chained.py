@@ -61,7 +61,8 @@ def sums_of(net: Nodes, node: Any, form: Rows, operand: fx.Node) -> Made:
     inner = form.dim % len(shape)
     chain = net.take_up(operand)
     streams, kept, program = _placed(net, chain, shape, inner)
-    short = shape[inner] <= _SHORT * net.build.lanes and passes_of(program) > 1
+    beside = net.build.waiting is not None and net.accelerator.short_rows
+    short = shape[inner] <= _SHORT * net.build.lanes and passes_of(program) > 1 and not beside
     if (short or rows_of(program) + 2 > net.accelerator.vector_rows or len(streams) > len(VECTOR_INPUTS)
             ) and chain.run is not None:
         chain.run()

@@ -87,6 +87,7 @@ def rows(net: Nodes, node: Any) -> Made:
                 "memory": Memory.V, "offset": 4 * (source.address + number * step), "count0": words, "count1": 1,
                 "count2": 1, "base": base}, [reach], [Span("V", base, base + words)])
             _chosen(net, index, start + place, ("offset",), 4 * source.address, 4 * step, count, 0, count)
+        net.build.brought_other(span)
         net.build.store(span.start, words, flat, (), 1, skip=start * words * lanes, rows=[(len(some), words * lanes)])
     return node, ()
 

@@ -52,10 +52,19 @@ class Core:
             return None, True
         if first in self._resident:
             return self._resident[first], True
-        span = self.build.w.take(count * self.height)
+        known = self.build.converted(self._key(first, count))
+        span = known or self.build.w.take(count * self.height)
         if self.resident:
             self._resident[first] = span
-        return span, False
+        return span, known is not None
+
+    def _key(self, first, count):
+        """What says how columns are converted; None of those that come as records, or are put together."""
+        one = self.weights
+        if one.value is None:
+            return None
+        return ("W", one.value.address, *one.value.dims(), one.by_columns, one.drawn, one.wide, one.spread, one.pruned,
+                first, count)
 
     def bring(self, span: Span, first: int, count: int, tile: int = 0, tiles: int = 0, part: int | None = None) -> None:
         """Load or convert columns to a span of W; of each all terms, or ``tiles`` words of X from number ``tile`` on.
@@ -65,6 +74,8 @@ class Core:
         parts = range(self.weights.wide.tiles) if part is None else range(part, part + 1)
         bring = bring_records if self.weights.constant else convert_tiles
         bring(self.build, self.weights, self.plan, span, first, count, tile, tiles or self.plan.tiles, parts)
+        if not tiles and part is None and self.weights.value is not None:
+            self.build.has_converted(self._key(first, count), span, self.weights.value)
 
     def inside(self, where: Span, part: Portion) -> Span:
         """Where passes of the first of columns, which is one column tile, are in W."""

@@ -74,19 +74,20 @@ def matrix(build: Builder, value: Value, weights: Weights, steps: Steps, output:
     turned = value.view(torch.flatten, 0, -2).view(torch.t) if turns(build, value, core) else None
     drawn = in_v(draw, turned is not None, value.shape[-1] if turned is None else turned.shape[-1], build.lanes)
     by_bands(build, [dims[:-1], own[:-1], *after.loops(slice(None, -1))], load, core, output, after, turned=turned,
-             drawn=drawn)
+             drawn=drawn, value=value)
 
 
 def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], core: Core, output: Value,
              after: After, whole: bool = False, zeros: bool = False, turned: Value | None = None,
-             drawn: Drawn | None = None) -> None:
+             drawn: Drawn | None = None, value: Value | None = None) -> None:
     """Rows of a matrix, band after band: to V, converted to X, multiplied, drained, stored.
 
     ``load`` takes elements to skip, loops, where in V, first word and words of each row; with ``whole`` always all.
     ``loops`` are those of rows of the matrix, of the output, and of what ``after`` takes. With ``zeros`` rows do not
     fill their words: they come to places in V that are zeros before. ``turned`` is the matrix (K, rows) if its columns
     lie in order in DRAM: it comes to V so, and is turned on its way to X. Rows that are longer than X come with the
-    portions of a weight that streams, anew for each column tile. ``drawn`` is how what comes to V is rounded.
+    portions of a weight that streams, anew for each column tile. ``drawn`` is how what comes to V is rounded. If the
+    matrix is one ``value``, it stays in X for products that take the same.
     """
     machine, tiles, words, wide = build.accelerator, core.plan.tiles, core.plan.words, core.weights.wide
     spread = core.plan.spread
@@ -143,9 +144,14 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
                 turn(build, turned, start + row, lower, word, count, target, lie, drawn, wide, low)
                 yield
                 continue
-            here = build.v.take(lower * count) if places is None else next(places)
-            for done, skips, lines in boxes(loops, start + row, lower):
-                load(skips[0], lines[0], here.start + done * count, word, count)
+            def load_all(target, row=row, lower=lower):
+                for done, skips, lines in boxes(loops, start + row, lower):
+                    load(skips[0], lines[0], target + done * count, word, count)
+            if places is None:
+                here = build.brought(lower * count, load_all)
+            else:
+                here = next(places)
+                load_all(here.start)
             to_x(build, here, lower, count, target, lie.row, lie.word, wide, low, fields_of(drawn, start + row, word))
             yield
 
@@ -164,15 +170,20 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
 
     last, bands = len(output.shape) - 1, list(ranges(sizes, chunk, step))
     early = not passing and 2 * pitch(chunk) * cells <= build.x.size
-    if early:
+    if early and (len(bands) > 1 or build.held is None):
         build.x.next = build.x.start                       # so that no band lies where the one before it does
     x, meanwhile, there_already = None, None, False
     for number, (start, count) in enumerate(bands):
         plane = pitch(count) * (core.plan.side * machine.row_pieces if passing else line)
+        key = None
         if meanwhile is not None:
             x, there_already = meanwhile.close(), True
         else:
-            x = build.x.take(plane * wide.digits)
+            if value is not None and len(bands) == 1 and not passing:
+                key = ("X", value.address, *value.dims(), turned is not None, drawn, wide, line, plane, spread,
+                       *cut_of(start, count))
+            known = build.converted(key)
+            x, there_already = known or build.x.take(plane * wide.digits), known is not None
         meanwhile = None
         if early and number + 1 < len(bands):
             next_x = build.x.take(pitch(bands[number + 1][1]) * cells)
@@ -244,6 +255,8 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
                     build.v.release()
                     if meanwhile is not None:
                         meanwhile.go_on()
+        if key is not None and value is not None:
+            build.has_converted(key, x, value)
 
 
 def weights_lie_apart(core: Core, lanes: int) -> bool:
@@ -312,8 +325,8 @@ def turn(build: Builder, matrix: Value, first: int, rows: int, word: int, words:
     """
     lanes, across = build.lanes, -(-rows // build.lanes)
     terms = min(words * lanes, matrix.shape[0] - word * lanes)
-    here = build.v.take(terms * across)
-    build.load_words(matrix.view(torch.narrow, 0, word * lanes, terms), first // lanes, across, here.start)
+    part = matrix.view(torch.narrow, 0, word * lanes, terms)
+    here = build.brought(terms * across, lambda at: build.load_words(part, first // lanes, across, at))
     for part, fields in enumerate(wide.rows()):
         own = target + part * low
         build.schedule.emit(Opcode.CONVERT, {

@@ -1,6 +1,7 @@
 """Weights of products, how they are cut for memory W, and the steps that the core takes behind its sums."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -221,9 +222,8 @@ def convert_tiles(build: Builder, weights: Weights, plan: Plan, span: Span, firs
     for word in range(0, words, across):
         for line in range(0, lines, down):
             tall_, long = min(down, lines - line), min(across, words - word)
-            here = build.v.take(tall_ * long)
             at = (first * lanes + line, first_word + word) if weights.by_columns else (row + line, first + word)
-            _bring(build, weights, *at, tall_, long, here.start)
+            here = build.brought(tall_ * long, partial(_bring, build, weights, *at, tall_, long))
             fields = {"to_w": 1, "base": here.start, "words": long, "rows": tall_, "stride": long,
                       **drawn_fields(weights.drawn, *at), **({"prune": 1} if weights.pruned else {})}
             if weights.by_columns:

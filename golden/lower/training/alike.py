@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -86,10 +87,9 @@ def _several(build, several):
     *outer, inner = one.order
     length = one.values[0].shape[inner]
     _tell(build, several, rows)
-    spans = [build.v.take(beside * count, kept=True) for _ in one.values]
-    for place, each in enumerate(several):
-        for value, span in zip(each.values, spans, strict=True):
-            build.load(value, outer, inner, span.start + place * count, -(-length // build.lanes))
+    words = -(-length // build.lanes)
+    spread = build.spread(count, [[partial(build.load, each.values[number], outer, inner, words=words)
+                                   for each in several] for number in range(len(one.values))])
     for program, reads, writes in one.given(one.parts):
         once, body = vectors.split(program)
         once = [*once, programs.length(build.lanes if one.flat else length, rows)]
@@ -97,13 +97,14 @@ def _several(build, several):
         values = {"program": at.start, "before": len(once), "body": len(body), "count0": count, "count1": 1}
         for names, numbers in ((VECTOR_INPUTS, reads), (VECTOR_OUTPUTS, writes)):
             for name, number in zip(names, numbers, strict=False):
-                values |= {f"{name}_base": spans[number].start, f"{name}_inner": 1, f"{name}_stride0": 1,
-                           f"{name}_step": count}
-        build.schedule.emit(Opcode.VECTOR, values, [at, *(spans[number] for number in reads)],
-                            [spans[number] for number in writes])
+                spans, step = spread[number]
+                values |= {f"{name}_base": spans[0].start, f"{name}_inner": 1, f"{name}_stride0": 1,
+                           f"{name}_step": step}
+        read, written = ([span for number in numbers for span in spread[number][0]] for numbers in (reads, writes))
+        build.schedule.emit(Opcode.VECTOR, values, [at, *read], written)
     for place, each in enumerate(several):
         for number, target in each.stored.items():
-            build.store(spans[number].start + place * count, -(-length // build.lanes), target, outer, inner)
+            build.store(spread[number][0][place].start, words, target, outer, inner)
     build.v.release()
 
 

@@ -16,8 +16,7 @@ from hbfp.isa.instructions import Opcode
 from hbfp.program import Layer, Product
 
 from ..graph import named, place
-from ..operations.convolutions import weight_gradient
-from ..operations.image_gradients import input_gradient
+from ..operations.convolutions import input_gradient, weight_gradient
 from ..operations.tables import BY_NUMBER
 from ..schedule import Emission, Span
 from .space import homes
@@ -108,9 +107,7 @@ class Beside:
         self.build.confine(0, self.build.accelerator.v_words)
         first = len(schedule.instructions)
         merged = [*self.product, *self.others] if touch(self.product, self.others) else among(self.product, self.others)
-        for each in merged:
-            schedule.kind = each.kind
-            schedule.emit(each.opcode, each.values, each.reads, each.writes)
+        schedule.replay(merged)
         self.product, self.others, self.held = [], [], None
         used = {layer.name for layer in net.layers}
         net.layers.append(Layer(name if name not in used else f"{name} {named(last)}", first,

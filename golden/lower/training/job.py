@@ -34,10 +34,13 @@ class Job(OneProgram):
         That of each model: what PyTorch does, and what a host writes.
     place : range
         Bytes of DRAM that are the first place of what comes with a step, of all models.
+    shared : bool
+        Whether a batch is one for all models, and there once.
     """
     lowered: Lowered
     steps: list[Step]
     place: range
+    shared: bool = False
 
     @property
     def losses(self) -> list[str]:
@@ -57,8 +60,18 @@ class Job(OneProgram):
         return [word for each in self.steps for word in each.told()]
 
     def writes(self, batches: Sequence[Batch]) -> dict[str, np.ndarray]:
-        """Name of a tensor of the program -> what a host writes there for the next step, of a batch for each model."""
+        """Name of a tensor of the program -> what a host writes there for the next step, of a batch for each model.
+
+        Raises
+        ------
+        LoweringError
+            If batches differ where the job shares one.
+        """
         found = self.numbers()
+        for number, batch in enumerate(batches):
+            if self.shared and batch is not batches[0]:
+                raise LoweringError(f"The batch of model {number} must be that of model 0, as in the first step; a job "
+                                    "that shares none would do")
         for number, (step, batch) in enumerate(zip(self.steps, batches, strict=True)):
             found |= {f"{number}/{name}": values for name, values in step.host.writes(batch).items()}
         return found
@@ -83,7 +96,7 @@ class Job(OneProgram):
 def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Sequence[Make], batches: Sequence[Batch],
                    accelerator: Accelerator, *, stochastic: Sequence[str] = (), seed: int = 1,
                    plans: Sequence[Plan] | None = None, clip: float | None = None, anew: bool = False,
-                   values: bool = True) -> Job:
+                   values: bool = True, shared: bool = False) -> Job:
     """The program of a step of several models, which take turns layer by layer.
 
     Parameters
@@ -98,6 +111,8 @@ def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Se
         The first of each: inputs and targets.
     accelerator, stochastic, seed, clip, anew, values
         As for :func:`~.step.lower_step`; every model draws the numbers that it draws alone.
+    shared : bool
+        Whether batches are one for all models in each step: it is in DRAM once, and converted for all of them.
     plans : sequence of callable, optional
         Gives the schedule of each optimiser's learning rates.
 
@@ -120,5 +135,5 @@ def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Se
         except LoweringError as error:
             raise LoweringError(f"{of_the_job(number)}{error}") from None
         first = reference.numbers.stop
-    lowered, place = program_of(accelerator, made)
-    return Job(lowered, [each.step(lowered, place) for each in made], place)
+    lowered, place = program_of(accelerator, made, shared)
+    return Job(lowered, [each.step(lowered, place) for each in made], place, shared)

@@ -17,6 +17,7 @@ from hbfp.system import Accelerator
 
 from ..builder import Builder
 from ..errors import LoweringError
+from ..graph import named
 from ..lowering import Lowered, finished
 from ..memory import Value
 from ..network import Network
@@ -25,6 +26,7 @@ from ..tensors import channels_last
 from . import updates
 from .beside import BESIDE, Beside
 from .one_program import NUMBERS, PLACES, floats, turn
+from .shared import follows, same
 from .space import Space, crowded
 from .updates import NEXT, PLACE
 
@@ -48,6 +50,8 @@ class StepNetwork(Network):
     space: Space | None = None
     beside: Beside | None = None
     updated: set[str] = field(default_factory=set)
+    like: "StepNetwork | None" = None
+    twins: dict[fx.Node, fx.Node] = field(default_factory=dict)
 
     @cached_property
     def nodes(self) -> dict[str, fx.Node]:
@@ -91,12 +95,37 @@ class StepNetwork(Network):
         """Put what comes with a step into DRAM: its batch, parameters, state and buffers."""
         for node, name in self.graph.inputs.items():
             if name in self.given or name in self.updates or name in self.buffers:
+                self._shared(node, name)
                 self.value(node)
         for name, each in self.updates.items():
             shape = self.graph.results[self.nodes[name]].shape
             for kept in each.state:
                 self.states[name, kept] = self.build.dram.constant(np.full(shape, start(kept), np.float32),
                                                                    channels_last(len(shape)))
+
+    def _shared(self, node, name):
+        """Let an input of a batch lie where the model ``like`` has it, if that has the same."""
+        if self.like is None or name not in self.given:
+            return
+        other = self.like.nodes.get(self.like.prefix + name.removeprefix(self.prefix))
+        if other is None or not same(node, self.graph, other, self.like.graph):
+            return
+        self.twins[node] = other
+        self.values[node] = self.like.value(other)
+        self.known_as(name, self.values[node], self.graph.results[node], self.order(node), "input")
+
+    def there(self, node: fx.Node) -> Sequence[Layer] | None:
+        """What follows from a batch alone that models share is done once, by the model ``like``."""
+        if self.like is None or node in self.done or not follows(node, self.graph, self.twins, self.like.graph):
+            return None
+        other = self.twins[node]
+        if not isinstance(value := self.like.values.get(other), Value):
+            return None
+        self.values[node] = value
+        if (name := self.like.name(other)) in self.like.tensors and self.like.tensors[name].role == "inner":
+            self.known_as(self.name(node), value, self.graph.results[node], self.like.orders[name], "inner")
+        here = len(self.build.schedule.instructions)
+        return [Layer(self.title(named(node)), here, here)] if other in self.like.turns else []
 
     def layer_by_layer(self) -> Iterator[Layer]:
         if self.number is None:                            # models of a job take turns in one DRAM
@@ -161,28 +190,30 @@ class StepNetwork(Network):
         self.known_as(name, value, result, channels_last(result.dim()), role)
 
 
-def program_of(accelerator: Accelerator, several: Sequence["Made"]) -> tuple[Lowered, range]:
+def program_of(accelerator: Accelerator, several: Sequence["Made"], shared: bool = False) -> tuple[Lowered, range]:
     """One program of steps of several models, and the bytes of DRAM that are the first place of what comes with one.
 
-    What optimisers tell it are arguments if there are enough, and else numbers in DRAM, which come with a batch.
+    What optimisers tell it are arguments if there are enough, and else numbers in DRAM, which come with a batch. A
+    batch that is ``shared`` is there once.
     """
     overlaps = len(several) == 1 and accelerator.v_words >= BESIDE
     try:
-        return _program_of(accelerator, several, overlaps)
+        return _program_of(accelerator, several, overlaps, shared)
     except LoweringError:                                  # it may need all of V
         if not overlaps:
             raise
-        return _program_of(accelerator, several, False)
+        return _program_of(accelerator, several, False, shared)
 
 
-def _program_of(accelerator, several, overlaps):
+def _program_of(accelerator, several, overlaps, shared):
     """The same, with gradients of weights beside other layers or without."""
-    build = Builder(accelerator, several[0].values)
+    build = Builder(accelerator, several[0].values, holds=True)
     told = [word for each in several for word in each.reference.values()]
     arguments = (*turn(0, range(0)), *told)
     networks, dram = [each.network(build, arguments, overlaps) for each in several], build.dram
     first, table = dram.page(), None
     for each in networks:
+        each.like = networks[0] if shared and each is not networks[0] else None
         each.put()
     if len(arguments) > ARGUMENTS:
         table = dram.constant(floats(told))

@@ -76,6 +76,11 @@ class Training:
             if not number:
                 raise ValueError(f"batches() of {self.text} must give at least one pair (inputs, targets)")
 
+    @property
+    def shared(self) -> bool:
+        """Whether models of a job get one batch for all: the first is a pair, and no list."""
+        return isinstance(self.model, list) and not isinstance(next(iter(self.again()), None), list)
+
     def _pair(self, pair, number):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise ValueError(f"Batch {number} of {self.text} must be a pair (inputs, targets)")

@@ -47,12 +47,12 @@ def add_perf(commands: Any) -> None:
                       "estimate")
 
 
-def add_memory_options(parser: Any, several: str = "") -> None:
-    """Add the options of the DRAM; ``several``: what is said where they take more than one bandwidth."""
+def add_memory_options(parser: Any) -> None:
+    """Add the options of the DRAM."""
     parser.add_argument("--latency", default=LATENCY, metavar="N",
                         help=f"cycles from the address of a read to its first beat, 1 to 100000 (default {LATENCY})")
-    parser.add_argument("--bandwidth", metavar="N", help="bytes a cycle that reads and writes of DRAM share, 1 to 4096"
-                        f"{several} (default: a beat)")
+    parser.add_argument("--bandwidth", metavar="N", help="bytes a cycle that reads and writes of DRAM share, 1 to 4096 "
+                        "(default: a beat)")
 
 
 def add_outputs(parser: Any) -> None:
@@ -140,7 +140,7 @@ def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", value
             return made, lower_job_step(
                 made.model, made.loss, [partial(_numbered, made.optimiser, number) for number in each],
                 next(made.batches()), accelerator, plans=None if made.plan is None else [made.plan for _ in each],
-                **options)
+                shared=made.shared, **options)
         given = made.model, made.loss, made.optimiser, next(made.batches()), accelerator
         return made, (lower_step(*given, plan=made.plan, **options) if made.mixed is None else
                       lower_mixed(*given, made.mixed, made.epoch, plan=made.plan, **options))

@@ -49,10 +49,11 @@ def test_batches_of_a_job(tmp_path):
     path.write_text(JOB)
     made = training(str(path))
     first = next(made.batches())
-    assert isinstance(made.model, list) and len(first) == 2 and first[0] is first[1]
+    assert isinstance(made.model, list) and len(first) == 2 and first[0] is first[1] and made.shared
     path.write_text(JOB.replace("yield torch.full((4, 3), number), [torch.zeros(4, 2)]",
                                 "yield [(torch.full((4, 3), each), torch.zeros(4, 2)) for each in range(2)]"))
-    assert [float(inputs[0][0, 0]) for inputs, _ in next(training(str(path)).batches())] == [0, 1]
+    made = training(str(path))
+    assert [float(inputs[0][0, 0]) for inputs, _ in next(made.batches())] == [0, 1] and not made.shared
 
 
 @pytest.mark.parametrize(("old", "new", "line"), [
