@@ -3,13 +3,14 @@
 The law: with K in the order (kernel row, kernel column, channel),
 
 - ``y  = patches(x) @ w``, patches (pixels, K), w (K, O);
-- ``gx = patches(g, spread by the stride, padded) @ w turned``, K over the output channels;
+- ``gx = patches(g) @ w turned`` for each phase of the stride, K over its taps and the output channels;
 - ``gw = patches(x)^T @ g``, reduced over the output pixels;
 
 each as :func:`golden.matmul.matmul` gives it. Where blocks ``(1, B)`` fit the channels an element
 falls into the same block in every patch, so it is converted once and the patches are never built.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..noise import Stream
 from . import integers, portable, unfold
 from .formats import Formats
 from .memory import array
+from .phases import Phase, phases
 from .placed import laid
 from .products import Operand, pieces_of, product
 from .unfold import Pair
@@ -110,9 +112,23 @@ def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, stream: Stre
 
 def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], stride: Pair, padding: Pair,
                    dilation: Pair, formats: Formats, stream: Stream | None) -> torch.Tensor:
-    """Gradient (N, H, W, C) of the input: ``g`` spread by the stride, convolved with ``w`` turned."""
-    spread = unfold.spread(g, w.shape[2:], shape, stride, padding, dilation)
-    turned = w.detach().flip(2, 3).permute(2, 3, 0, 1).reshape(-1, shape[1]).contiguous()
-    own = laid(stream, lambda numbers: unfold.spread(numbers.permute(0, 3, 1, 2).float(), w.shape[2:], shape, stride,
-                                                     padding, dilation).int())
-    return over_channels(spread, turned, formats.g, formats.w, formats, own, tuple(w.shape[2:]), (1, 1), dilation)
+    """Gradient (N, H, W, C) of the input: ``g`` convolved with the turned taps of ``w`` that each phase meets."""
+    found = phases(w.shape[2:], shape[2:], stride, padding, dilation)
+
+    def own(phase):
+        draw = laid(stream, lambda numbers: unfold.within(numbers.permute(0, 3, 1, 2).float(), phase).int())
+        return over_channels(unfold.within(g, phase), unfold.taps_matrix(w.detach(), phase), formats.g, formats.w,
+                             formats, draw, phase.size, (1, 1), phase.step)
+    return together(found, own, g.new_zeros, (shape[0], *shape[2:], shape[1]))
+
+
+def together(found: Sequence[Phase], own: Callable[[Phase], torch.Tensor], zeros: Callable[..., torch.Tensor],
+             shape: tuple[int, ...]) -> torch.Tensor:
+    """Images (N, H, W, C), each phase's pixels where they belong; zeros where there are no taps."""
+    if len(found) == 1 and not found[0].empty:
+        return own(found[0])
+    y = zeros(shape)
+    for phase in found:
+        if not phase.empty:
+            y[:, *phase.places] = own(phase)
+    return y

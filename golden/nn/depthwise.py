@@ -6,9 +6,11 @@ import torch
 
 from ..fast import patches
 from . import unfold
+from .conv_products import together
 from .formats import Formats
 from .memory import array
 from .once import once_differentiable, unviewed
+from .phases import phases
 
 
 class Depthwise(torch.autograd.Function):
@@ -40,8 +42,7 @@ class Depthwise(torch.autograd.Function):
         size, c = tuple(w.shape[2:]), w.shape[0]
         gx = gw = None
         if ctx.needs_input_grad[0]:
-            spread = unfold.spread(g, size, x.shape, stride, padding, dilation)
-            gx = _per_channel(spread, w.detach().flip(2, 3), formats.g, formats.w, (1, 1), dilation)
+            gx = _input_gradient(g, w.detach(), x.shape, stride, padding, dilation, formats)
         if ctx.needs_input_grad[1]:
             top = array(unfold.channels_last(g, (0, 0, 0, 0)).reshape(-1, c))
             pixels, taps = unfold.taps(tuple(ctx.last.shape), size, stride, dilation)
@@ -49,6 +50,16 @@ class Depthwise(torch.autograd.Function):
             y = patches.depthwise_turned(rows, formats.x, patches.Values.of(*unfold.values(top, formats.g, None)))
             gw = torch.from_numpy(y).T.reshape(w.shape)
         return gx, gw, None, None, None, None
+
+
+def _input_gradient(g, w, shape, stride, padding, dilation, formats):
+    """(N, C, H, W)."""
+    def own(phase):
+        top, taps = unfold.within(g, phase), unfold.taps_of(w, phase)
+        y = _per_channel(top, taps, formats.g, formats.w, (1, 1), phase.step)
+        return y.permute(0, 2, 3, 1)
+    found = phases(w.shape[2:], shape[2:], stride, padding, dilation)
+    return together(found, own, g.new_zeros, (shape[0], *shape[2:], shape[1])).permute(0, 3, 1, 2)
 
 
 def _per_channel(last, w, fmt, w_fmt, stride, dilation):

@@ -11,6 +11,7 @@ from . import conv_products, unfold
 from .formats import Formats
 from .memory import array
 from .once import once_differentiable, unviewed
+from .phases import phases
 
 #: Most outputs of a group with which the weights' gradient is computed for all groups at once.
 OUTPUTS = 16
@@ -70,11 +71,19 @@ def _input_gradient(g, x, w, stride, padding, dilation, formats, groups):
                                             formats, None)
     if out % formats.g.terms == 0:
         return torch.cat([each(i) for i in range(groups)], -1).permute(0, 3, 1, 2)
-    full = [d * (k - 1) for d, k in zip(dilation, size, strict=True)]
-    planes = patches.planes(array(g), (x.shape[2] + full[0], x.shape[3] + full[1]),
-                            (full[0] - padding[0], full[1] - padding[1]), stride)
-    turned = w.flip(2, 3).unflatten(0, (groups, out)).permute(3, 4, 1, 0, 2).reshape(-1, groups * channels)
-    y = _together(planes, turned, formats.g, formats.w, groups, size, (1, 1), dilation, each)
+
+    def together(phase):
+        planes = patches.planes(array(g), phase.sides, phase.corner)
+        taps = unfold.taps_of(w, phase).unflatten(0, (groups, out))
+        turned = taps.permute(3, 4, 1, 0, 2).reshape(-1, groups * channels)
+
+        def alone(i):
+            top, own = g.chunk(groups, 1)[i], w.chunk(groups)[i]
+            return conv_products.over_channels(unfold.within(top, phase), unfold.taps_matrix(own, phase), formats.g,
+                                               formats.w, formats, None, phase.size, (1, 1), phase.step)
+        return _together(planes, turned, formats.g, formats.w, groups, phase.size, (1, 1), phase.step, alone)
+    found = phases(size, shape[2:], stride, padding, dilation)
+    y = conv_products.together(found, together, g.new_zeros, (x.shape[0], *x.shape[2:], x.shape[1]))
     return y.permute(0, 3, 1, 2)
 
 

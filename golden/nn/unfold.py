@@ -14,6 +14,7 @@ from ..fast import kernels, lanes, patches
 from ..fast.lanes import Generators
 from .formats import Formats
 from .memory import array
+from .phases import Phase
 from .placed import Given
 from .portable import on_host
 from .record import watcher
@@ -113,16 +114,21 @@ def values(x: np.ndarray, fmt: HBFPFormat, stream: Generators | None) -> tuple[n
     return found, fmt, span
 
 
-def spread(g: torch.Tensor, size: Pair, shape: tuple[int, ...], stride: Pair, padding: Pair,
-           dilation: Pair) -> torch.Tensor:
-    """``g`` (N, O, OH, OW) channels last, spread by the stride and padded: its patches make the input's gradient."""
-    n, _, h, wide = shape
-    full = [d * (k - 1) for d, k in zip(dilation, size, strict=True)]
-    if g.device.type == "cpu" and kernels.library() is not None:
-        corner = full[0] - padding[0], full[1] - padding[1]
-        return torch.from_numpy(patches.laid(array(g), (h + full[0], wide + full[1]), corner, stride))
-    y = torch.zeros(n, h + 2 * padding[0] + full[0], wide + 2 * padding[1] + full[1], g.shape[1], device=g.device)
-    oh, ow = g.shape[2:]
-    y[:, full[0]:full[0] + (oh - 1) * stride[0] + 1:stride[0],
-           full[1]:full[1] + (ow - 1) * stride[1] + 1:stride[1]] = g.permute(0, 2, 3, 1)
-    return y[:, padding[0]:padding[0] + h + full[0], padding[1]:padding[1] + wide + full[1]].contiguous()
+def within(g: torch.Tensor, phase: Phase) -> torch.Tensor:
+    """``g`` (N, O, OH, OW) channels last, with the zeros around that a phase's patches reach, and without what they do
+    not."""
+    (top, left), (h, w) = phase.corner, phase.sides
+    if g.device.type == "cpu" and kernels.library() is not None and ((top, left), (h, w)) != ((0, 0), g.shape[2:]):
+        return torch.from_numpy(patches.laid(array(g), (h, w), (top, left)))
+    return channels_last(g, (left, w - g.shape[3] - left, top, h - g.shape[2] - top))
+
+
+def taps_matrix(w: torch.Tensor, phase: Phase) -> torch.Tensor:
+    """``w`` (O, C, kh, kw) as the matrix (K, C) that a phase's patches of g are multiplied with: K over its taps and O.
+    """
+    return taps_of(w, phase).permute(2, 3, 0, 1).reshape(-1, w.shape[1]).contiguous()
+
+
+def taps_of(w: torch.Tensor, phase: Phase) -> torch.Tensor:
+    """The part of ``w`` (O, C, kh, kw) that a phase meets, from the last row and column on."""
+    return w[:, :, list(phase.down.taps)][..., list(phase.across.taps)]

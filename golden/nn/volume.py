@@ -15,6 +15,7 @@ from ..noise import Stream
 from . import conv_products, unfold
 from .formats import Formats
 from .once import once_differentiable, unviewed
+from .phases import lines
 from .products import check_float32
 
 Triple = tuple[int, int, int]
@@ -39,15 +40,17 @@ def _output(x, w, stride, padding, dilation, formats, stream):
 def _input_gradient(g, w, shape, stride, padding, dilation, formats, stream):
     """Gradient (N, C, D, H, W) of the input."""
     n, c, d = shape[:3]
-    o, kd = w.shape[0], w.shape[2]
-    full = dilation[0] * (kd - 1)
-    spread = torch.zeros(n, o, d + 2 * padding[0] + full, *g.shape[3:], device=g.device)
-    spread[:, :, full:full + (g.shape[2] - 1) * stride[0] + 1:stride[0]] = g
-    joined = _joined(spread[:, :, padding[0]:padding[0] + d + full], kd, 1, dilation[0])
-    turned = w.flip(2).permute(2, 0, 1, 3, 4).flatten(0, 1)
-    y = conv_products.input_gradient(joined, turned, (n * d, c, *shape[3:]), stride[1:], padding[1:], dilation[1:],
-                                     formats, stream)
-    return y.unflatten(0, (n, d)).permute(0, 4, 1, 2, 3)                             # of (n * d, H, W, C)
+    y = g.new_zeros(n, d, *shape[3:], c)
+    for line in lines(w.shape[2], d, stride[0], padding[0], dilation[0]):
+        if not line.taps:
+            continue
+        behind = line.side - g.shape[2] - line.corner
+        joined = _joined(pad(g, (0, 0, 0, 0, line.corner, behind)), len(line.taps), 1, line.step)
+        turned = w[:, :, list(line.taps)].permute(2, 0, 1, 3, 4).flatten(0, 1)
+        own = conv_products.input_gradient(joined, turned, (n * line.count, c, *shape[3:]), stride[1:], padding[1:],
+                                           dilation[1:], formats, stream)
+        y[:, line.first::stride[0]] = own.unflatten(0, (n, line.count))              # of (n * count, H, W, C)
+    return y.permute(0, 4, 1, 2, 3)
 
 
 def _weight_gradient(x, g, kernel, stride, padding, dilation, formats, stream):

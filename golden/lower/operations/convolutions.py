@@ -1,4 +1,4 @@
-"""Convolutions and their gradients: gx is a convolution of g with turned weights, gw a product over all pixels."""
+"""Convolutions and their gradients: gx is convolutions of g with turned weights, gw a product over all pixels."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from ..products.matrix import matrix
 from ..products.patches import Patches
 from ..products.planes import fits, planes
 from ..products.weights import Steps, Weights, computed_weights, constant_weights, plan
-from ..products.wide import widths
+from ..products.wide import Wide, widths
 from ..tensors import channels_last
 from .after import steps_after
 from .steps import steps_behind
@@ -33,11 +33,15 @@ Kernel = Callable[[int, bool], Weights]
 
 @dataclass(frozen=True)
 class Window:
-    """What a convolution says beside its operands; numbers are (down, across)."""
+    """What a convolution says beside its operands; numbers are (down, across).
+
+    ``beyond`` is whether patches reach further behind images than the padding in front of them says.
+    """
     size: Pair
     stride: Pair
     padding: Pair
     dilation: Pair
+    beyond: bool = False
 
     @property
     def reach(self) -> Pair:
@@ -47,14 +51,7 @@ class Window:
     @property
     def plain(self) -> bool:
         """Whether it is of single pixels, without a border."""
-        return self.size == (1, 1) and not any(self.padding)
-
-
-def input_gradient(g: torch.Tensor, w: torch.Tensor, sides: Sequence[int], *options: Any) -> torch.Tensor:
-    """The gradient of a convolution's images (N, C, H, W), of which ``sides`` are H and W: a node of a step."""
-    *_, groups, _ = options
-    x = torch.zeros(g.shape[0], w.shape[1] * groups, *sides)
-    return hbfp.conv2d_backward(g, x, w, *options, [True, False])[0]
+        return self.size == (1, 1) and not any(self.padding) and not self.beyond
 
 
 def weight_gradient(g: torch.Tensor, x: torch.Tensor, shape: Sequence[int], *options: Any) -> torch.Tensor:
@@ -70,47 +67,12 @@ def conv2d(net: Nodes, node: Any) -> Made:
     result, shape = net.graph.results[node], net.graph.results[w].shape
     steps, last = steps_behind(net, node, 1)
     after, last = steps_after(net, last, channels_last(4)) if groups == 1 else (After(net.build), last)
-    window = _window(shape, stride, padding, dilation)
+    window = window_of(shape, stride, padding, dilation)
     kernel = _constant(net, net.constant(w), groups, wide) if net.is_constant(w) else _forward(
         net, net.value(w), groups, wide)
-    output = _space(net, last, groups)
-    _convolve(net, x, shape[1], kernel, wide, window, groups, steps, output, after)
-    return last, (_work(result, shape, groups),)
-
-
-def images_gradient(net: Nodes, node: Any) -> Made:
-    """The gradient of a convolution's images: g, spread by the stride, convolved with turned weights.
-
-    Raises
-    ------
-    LoweringError
-        If there is more padding than the kernel reaches.
-    """
-    g, w, _, stride, padding, dilation, groups, text = node.args
-    wide, draw = widths(text, net.build.accelerator, "g", "w"), of_gradient(text)
-    result, shape = net.graph.results[node], net.graph.results[w].shape
-    window = _window(shape, stride, padding, dilation)
-    around = window.reach[0] - padding[0], window.reach[1] - padding[1]
-    if min(around) < 0:
-        raise LoweringError(f"its padding {tuple(padding)} is more than its kernel reaches, {window.reach}; at most "
-                            "that would do")
-    after, last = steps_after(net, node, channels_last(4)) if groups == 1 else (After(net.build), node)
-    kernel = _turned(net, net.value(w), groups, wide)
-    output = _space(net, last, groups)
-    outs = shape[0] // groups
-    drawn = Pixels.of(draw, net.graph.results[g].shape, net.build.lanes, around, window.stride)
-    if drawn is not None and _gathers(net, window, outs, groups, window.plain and not drawn.apart):
-        _refuse_patches(net, outs, groups)
-    if window.stride == (1, 1):
-        turned = Window(window.size, (1, 1), around, window.dilation)
-        _convolve(net, g, outs, kernel, wide, turned, groups, Steps(), output, after, drawn)
-    else:
-        sides = result.shape[2] + window.reach[0], result.shape[3] + window.reach[1]
-        spread = _laid(net, net.value(g), sides, around, window.stride,
-                       words=not _gathers(net, window, outs, groups, False))
-        turned = Window(window.size, (1, 1), (0, 0), window.dilation)
-        _convolve(net, spread, outs, kernel, wide, turned, groups, Steps(), output, after, drawn)
-    return last, (_work(net.graph.results[g], shape, groups),)
+    output = space_for(net, last, groups)
+    convolve(net, x, shape[1], kernel, wide, window, groups, steps, output, after)
+    return last, (work_of(result, shape, groups),)
 
 
 def weights_gradient(net: Nodes, node: Any) -> Made:
@@ -118,9 +80,9 @@ def weights_gradient(net: Nodes, node: Any) -> Made:
     g, x, shape, stride, padding, dilation, groups, text = node.args
     wide, draw = widths(text, net.build.accelerator, "g", "x"), of_gradient(text)
     if draw is not None and groups > 1:
-        _refuse_patches(net, shape[0] // groups, groups)
+        refuse_patches(net, shape[0] // groups, groups)
     draw, top = draw and replace(draw, turned=True), net.value(g)
-    window = _window(shape, stride, padding, dilation)
+    window = window_of(shape, stride, padding, dilation)
     outs, ins = shape[0] // groups, shape[1]
     apart = groups == 1 and _by_words(net, window, x, top, wide)
     if not apart:
@@ -150,10 +112,10 @@ def weights_gradient(net: Nodes, node: Any) -> Made:
         else:
             matrix(net.build, left, weights, Steps(), Value(own.where.flatten(1), own.home), After(net.build), draw)
         net.build.forget()
-    return node, (_work(net.graph.results[g], shape, groups),)
+    return node, (work_of(net.graph.results[g], shape, groups),)
 
 
-def _refuse_patches(net, channels, groups):
+def refuse_patches(net: Nodes, channels: int, groups: int) -> None:
     """LoweringError: patches are rounded once they are put together, and then a word has numbers of several pixels."""
     fmt = net.accelerator.core.format
     raise LoweringError(f"its output's gradient, {channels} channels in {'each of ' * (groups > 1)}{groups} "
@@ -161,28 +123,31 @@ def _refuse_patches(net, channels, groups):
                         f"of a multiple of {fmt.terms} channels in blocks (1, B), or rounding to nearest, would do")
 
 
-def _window(shape, stride, padding, dilation):
-    return Window(tuple(shape[2:]), *(tuple(each) for each in (stride, padding, dilation)))
+def window_of(shape: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]) -> Window:
+    """Of weights of this shape."""
+    size, *others = ((each[0], each[1]) for each in (shape[2:], stride, padding, dilation))
+    return Window(size, others[0], others[1], others[2])
 
 
-def _work(y, shape, groups):
+def work_of(y: torch.Tensor, shape: Sequence[int], groups: int) -> Product:
     """The product that a convolution with results of the shape of ``y`` is; its gradients take as many steps."""
     return Product(y.numel() // shape[0], shape[1] * shape[2] * shape[3], shape[0] // groups, groups)
 
 
-def _gathers(net, window, channels, groups, plain):
+def patches_are_gathered(net: Nodes, window: Window, channels: int, groups: int) -> bool:
     """Whether patches of ``channels`` are no addresses."""
     fmt = net.accelerator.core.format
-    return not plain and (groups > 1 or channels % fmt.terms > 0 or fmt.square)
+    return not window.plain and (groups > 1 or channels % fmt.terms > 0 or fmt.square)
 
 
-def _space(net, node, groups):
-    """Space for a convolution's result; of groups that share words it is zeros at first."""
+def space_for(net: Nodes, node: Any, groups: int, filled: bool = False) -> Value:
+    """Space for a convolution's result; if ``filled``, and of groups that share words, it is zeros at first."""
     outs = net.graph.results[node].shape[1] // groups
-    return net.fresh(node, filled=0.0 if groups > 1 and outs % net.build.lanes else None)
+    return net.fresh(node, filled=0.0 if filled or groups > 1 and outs % net.build.lanes else None)
 
 
-def _convolve(net, x, channels, kernel, wide, window, groups, steps, output, after, drawn=None):
+def convolve(net: Nodes, x: Any, channels: int, kernel: Kernel, wide: Wide, window: Window, groups: int, steps: Steps,
+             output: Value, after: After, drawn: Pixels | None = None) -> None:
     """A convolution of a node's images, or of those at a value with their borders, group after group.
 
     ``drawn`` is how the images are rounded, if not to nearest.
@@ -190,8 +155,7 @@ def _convolve(net, x, channels, kernel, wide, window, groups, steps, output, aft
     build, outs = net.build, output.shape[1] // groups
     size, stride, padding, dilation = window.size, window.stride, window.padding, window.dilation
     given = isinstance(x, Value)
-    plain = window.plain and not (drawn and drawn.apart)
-    gathers = _gathers(net, window, channels, groups, plain)
+    gathers = patches_are_gathered(net, window, channels, groups)
     planar = gathers and groups == 1 and not given and net.is_there(x) and x not in net.graph.inputs and fits(
         build, net.value(x), Weights(size[0] * size[1] * channels, outs, wide=wide), size, stride, padding, dilation)
     value = x if given else net.value(x) if planar or not gathers else _bordered(net, x, padding)
@@ -199,10 +163,10 @@ def _convolve(net, x, channels, kernel, wide, window, groups, steps, output, aft
         part = value.view(torch.narrow, 1, group * channels, channels)
         target = output.view(torch.narrow, 1, group * outs, outs)
         mine, weights = steps.part(group * outs, outs), kernel(group, not gathers)
-        if plain:
+        if window.plain:
             pixels = part.where[:, :, ::stride[0], ::stride[1]].permute(0, 2, 3, 1)
             matrix(build, Value(pixels, part.home), weights, mine, target.view(torch.permute, (0, 2, 3, 1)), after,
-                   drawn and drawn.draw)
+                   None if drawn is None else drawn.draw)
         elif planar:
             planes(build, part, weights, mine, target, size, stride, padding, dilation, after)
         elif gathers:
@@ -241,25 +205,6 @@ def _forward(net, w, groups, wide):
     return kernel
 
 
-def _turned(net, w, groups, wide):
-    """Kernels of the same weights for the gradient of the images: K along O and the taps, from the last on."""
-    outs, channels, lanes, whole = w.shape[0] // groups, w.shape[1], net.build.lanes, net.accelerator.whole
-    down, across = w.shape[2:]
-
-    def kernel(group, apart):
-        own = w.view(torch.narrow, 0, group * outs, outs)
-        if down == across == 1:
-            return computed_weights(Value(own.where[:, :, 0, 0], own.home), lanes, wide=wide)
-        high = -(-outs // whole) * whole if apart else outs
-        rows = net.build.dram.empty((down * across, high, channels))
-        net.build.dram.zeros(rows.home)
-        for tap in range(down * across):
-            y, x = divmod(down * across - 1 - tap, across)
-            net.copy(Value(own.where[:, :, y, x], own.home), Value(rows.where[tap, :outs], rows.home))
-        return computed_weights(rows.view(torch.flatten, 0, 1), lanes, wide=wide)
-    return kernel
-
-
 def _apart(images):
     """Whether channels do not lie side by side, as in what has torch's own order."""
     return images.shape[1] > 1 and images.dims()[1][1] != 1
@@ -288,23 +233,17 @@ def _bordered(net, node, padding):
         net.expected[name], net.orders[name] = laid, channels_last(4)
         return Value(located((n, c, tall, wide), (tall * wide * c, 1, wide * c, c), home.address), home)
     if (node, tuple(padding)) not in net.bordered:
-        net.bordered[node, tuple(padding)] = _laid(net, net.value(node), (tall, wide), (ph, pw), (1, 1))
+        net.bordered[node, tuple(padding)] = laid_within(net, net.value(node), (tall, wide), (ph, pw))
     return net.bordered[node, tuple(padding)]
 
 
-def _laid(net, value, sides, corner, step, words=False):
-    """A copy of images within zeros: dense, or of whole words.
-
-    ``sides`` are those of the result, ``corner`` is where the first pixel is, and ``step`` from one to the next.
-    """
+def laid_within(net: Nodes, value: Value, sides: Sequence[int], corner: Sequence[int]) -> Value:
+    """A dense copy of images within zeros, whose sides these are, from the pixel ``corner`` on."""
     n, c, h, w = value.shape
-    (tall, wide), lanes = sides, net.build.lanes
-    pitch = -(-c // lanes) * lanes if words else c
-    home = net.build.dram.home(n * tall * wide, c, pitch) if words else net.build.dram.home(
-        n * tall, wide * c, wide * c)
-    where = located((n, c, tall, wide), (tall * wide * pitch, 1, wide * pitch, pitch), home.address)
+    tall, wide = sides
+    home = net.build.dram.home(n * tall, wide * c, wide * c)
+    where = located((n, c, tall, wide), (tall * wide * c, 1, wide * c, c), home.address)
     net.build.dram.zeros(home)
-    inside = where[:, :, corner[0]:corner[0] + (h - 1) * step[0] + 1:step[0],
-                   corner[1]:corner[1] + (w - 1) * step[1] + 1:step[1]]
+    inside = where[:, :, corner[0]:corner[0] + h, corner[1]:corner[1] + w]
     net.copy(value, Value(inside, home))
     return Value(where, home)

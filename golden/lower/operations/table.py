@@ -8,8 +8,9 @@ from hbfp.golden.ops.operation import Shape
 from hbfp.golden.ops.table import operation_of
 
 from ..nodes import Handler
-from .convolutions import conv2d, images_gradient, input_gradient, weight_gradient, weights_gradient
+from .convolutions import conv2d, weight_gradient, weights_gradient
 from .dropout import dropout
+from .image_gradients import images_gradient, input_gradient
 from .moves import MOVES
 from .products import add_bias, linear, matmul, pruned
 from .tables import rows_gradient

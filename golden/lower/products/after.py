@@ -53,7 +53,7 @@ class After:
         """Words of V for a piece of rows: what a product takes, gives and adds stands there at a time, and is cut."""
         return self.build.v.size // max(6, self.operands + 4)
 
-    def part(self, place: tuple[int, ...]) -> "After":
+    def part(self, place: tuple[int | slice, ...]) -> "After":
         """The same for a part of the product: that at ``place`` of its first dimensions."""
         return After(self.build, [step if step.operand is None else replace(
             step, operand=Value(step.operand.where[place], step.operand.home)) for step in self.steps])
@@ -77,10 +77,10 @@ class After:
             spans.append(span)
         return spans
 
-    def work(self, result: Span, spans: Sequence[Span], rows: int, words: int) -> None:
-        """Emit the steps, in place."""
-        left = list(spans)
+    def work(self, result: Span, spans: Sequence[Span], rows: int, words: int, source: Span | None = None) -> None:
+        """Emit the steps, in place, or from ``source`` on."""
+        left, own = list(spans), source or result
         for step in self.steps:
-            inputs = [result] if step.operand is None else [left[0], result] if step.front else [result, left[0]]
-            left = left[1:] if step.operand is not None else left
+            inputs = [own] if step.operand is None else [left[0], own] if step.front else [own, left[0]]
+            left, own = left[1:] if step.operand is not None else left, result
             vectors.elementwise(self.build, step.program, rows * words, inputs, [result])

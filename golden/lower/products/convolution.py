@@ -19,7 +19,8 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
                 drawn: Pixels | None = None) -> None:
     """Patches by address, of (N, C, H, W) whose blocks lie within the channels of a pixel: (N, O, OH, OW).
 
-    ``drawn`` is how images are rounded, if not to nearest.
+    What patches reach behind images is zeros, and so are ``padding`` lines and columns in front of them, of which a
+    number below 0 takes so many away. ``drawn`` is how images are rounded, if not to nearest.
     """
     core, machine = Core(build, weights, steps), build.accelerator
     (kh, kw), (sh, sw), (ph, pw), (dh, dw) = size, stride, padding, dilation
@@ -29,8 +30,9 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
     cells, passes = each * machine.whole // machine.piece, each * machine.whole // machine.core.rows    # of a pixel
     flat = Value(output.where.permute(0, 2, 3, 1), output.home)
     dims, every = value.dims(), [each.dims() for each in (flat, *after.others)]
-    margin = (ph * w + pw) * cells
-    reach = dh * (kh - 1) + 1
+    margin = (max(ph, 0) * w + max(pw, 0)) * cells
+    reach, long_reach = dh * (kh - 1) + 1, dw * (kw - 1) + 1
+    beyond = ph > 0 or pw > 0 or (oh - 1) * sh - ph + reach > h or (ow - 1) * sw - pw + long_reach > w
 
     def space(band):
         return (min((band - 1) * sh + reach, h) * w * cells + margin) * wide.digits
@@ -66,7 +68,7 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
                     result = build.v.take(tall_ * long * some, kept=True)
                     at = base + ((y * sh - ph - first) * w + x * sw - pw) * cells
                     bounded = {"bounded": 1, "x": x * sw - pw, "y": y * sh - ph, "x_row": sw, "y_row": sh,
-                               "x_pass": dw, "y_pass": dh, "width": w, "height": h} if ph or pw else {}
+                               "x_pass": dw, "y_pass": dh, "width": w, "height": h} if beyond else {}
                     core.multiply(span, {
                         "base": at, "rows0": long, "rows1": tall_, "row0": sw * cells, "row1": sh * w * cells,
                         "passes0": passes, "passes1": kw, "passes2": kh, "pass0": machine.row_pieces,
@@ -90,8 +92,5 @@ def _pixels(build, value, dims, image, first, last, words, target, cells, wide, 
         build.load(value, (), 1, here.start, words, skip=image * dims[0][1] + y * dims[2][1],
                    rows=[(rows, dims[2][1]), dims[3]])
         own = target + (y - first) * w * cells
-        if drawn is None or drawn.apart:                   # what lies between is zeros, rounded in any way
-            to_x(build, here, rows * w, words, own, cells, build.accelerator.word_pieces, wide, low)
-        for at, count, apart, row in drawn.runs(image, y, rows, w) if drawn is not None else ():
-            to_x(build, here, count, words, own + at * cells, apart * cells, build.accelerator.word_pieces, wide, low, {
-                **drawn.drawn.fields(row, 0), "base": here.start + at * words, "stride": apart * words})
+        to_x(build, here, rows * w, words, own, cells, build.accelerator.word_pieces, wide, low,
+             None if drawn is None else drawn.fields(image, y))

@@ -1,7 +1,6 @@
 """What a conversion draws under stochastic rounding: fields of CONVERT for a part of a matrix."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hbfp.golden.nn.placed import Draw, read
 from hbfp.golden.position import pitch
@@ -31,52 +30,29 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Pixels:
-    """How images draw that lie within zeros, apart from each other: those of a tensor (N, H, W, C).
+    """How images draw: those of a tensor (N, H, W, C), as a matrix (pixels, C).
 
     Attributes
     ----------
     draw : Draw
-        Of the tensor as a matrix (pixels, C).
     drawn : Drawn
-        Of the same in words.
+        The same in words.
     sides : (int, int)
         H and W.
-    corner, step : (int, int)
-        Where the first pixel of an image lies, down and across, and how far it is to the next.
     """
     draw: Draw
     drawn: Drawn
     sides: tuple[int, int]
-    corner: tuple[int, int] = (0, 0)
-    step: tuple[int, int] = (1, 1)
 
     @classmethod
-    def of(cls, draw: Draw | None, shape: tuple[int, ...], lanes: int, corner: tuple[int, int],
-           step: tuple[int, int]) -> "Pixels | None":
+    def of(cls, draw: Draw | None, shape: tuple[int, ...], lanes: int) -> "Pixels | None":
         """Of images (N, C, H, W) that draw so; None of those that do not."""
-        if draw is None:
-            return None
-        made = cls(draw, Drawn(draw.key, pitch(shape[1]) // lanes, 0), (shape[2], shape[3]))
-        return made if step == (1, 1) else replace(made, corner=corner, step=step)
+        return None if draw is None else cls(draw, Drawn(draw.key, pitch(shape[1]) // lanes, 0), (shape[2], shape[3]))
 
-    @property
-    def apart(self) -> bool:
-        """Whether there is anything between pixels, or around them."""
-        return (self.corner, self.step) != ((0, 0), (1, 1))
-
-    def runs(self, image: int, first: int, lines: int, across: int) -> Iterator[tuple[int, int, int, int]]:
-        """The pixels among those of lines ``first`` on of an image, ``across`` in a line.
-
-        Gives the number of the first one, how many follow each other, how far apart, and the matrix's row of the first.
-        """
-        (h, w), (top, left), (down, right) = self.sides, self.corner, self.step
-        if not self.apart:
-            yield 0, lines * across, 1, (image * h + first) * w
-            return
-        for line in range(first, first + lines):
-            row, between = divmod(line - top, down)
-            if not between and 0 <= row < h:
-                yield (line - first) * across + left, w, right, (image * h + row) * w
+    def fields(self, image: int, line: int) -> dict[str, int]:
+        """Of a CONVERT whose first word is the first one of a line of an image."""
+        high, wide = self.sides
+        return self.drawn.fields((image * high + line) * wide, 0)
 
 
 def fields(drawn: Drawn | None, row: int, word: int) -> dict[str, int]:

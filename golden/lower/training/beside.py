@@ -16,7 +16,8 @@ from hbfp.isa.instructions import Opcode
 from hbfp.program import Layer, Product
 
 from ..graph import named, place
-from ..operations.convolutions import input_gradient, weight_gradient
+from ..operations.convolutions import weight_gradient
+from ..operations.image_gradients import input_gradient
 from ..operations.tables import BY_NUMBER
 from ..schedule import Emission, Span
 from .space import homes

@@ -9,7 +9,8 @@ from torch import fx
 from hbfp.golden.nn.placed import at_step
 from hbfp.golden.nn.side import sided
 
-from ..operations.convolutions import input_gradient, weight_gradient
+from ..operations.convolutions import weight_gradient
+from ..operations.image_gradients import input_gradient
 from ..tensors import first_of
 from .capture import Batch, Capture
 from .reference import Reference

@@ -15,7 +15,8 @@ from torch import fx
 from hbfp.golden.nn.placed import Product, read
 
 from ..graph import named
-from ..operations.convolutions import input_gradient, weight_gradient
+from ..operations.convolutions import weight_gradient
+from ..operations.image_gradients import input_gradient
 from .inserted import inserted
 
 #: The name under which a node keeps the layer that called it.

@@ -13,9 +13,11 @@ import torch
 
 from ...fast import patches
 from .. import unfold
+from ..conv_products import together
 from ..layers import HBFPConv2d
 from ..memory import array
 from ..once import once_differentiable, unviewed
+from ..phases import phases
 from .each import Fused
 from .layers import FusedConv2d
 from .parameters import Parameters
@@ -76,10 +78,13 @@ class _Convolution(torch.autograd.Function):
         stride, padding, dilation = ctx.options
         gx = gw = gb = None
         if ctx.needs_input_grad[0]:
-            spread = unfold.spread(g, tuple(kernel), tuple(x.shape), stride, padding, dilation)
-            turned = w.detach().flip(3, 4).permute(0, 3, 4, 1, 2).reshape(models, -1, channels)
-            gx, size = _over_channels(ctx.products, spread, turned, "ga", kernel, (1, 1), dilation)
-            gx = gx.view(*size, channels).permute(0, 3, 1, 2)
+            def own(phase):
+                taps = torch.stack([unfold.taps_matrix(each, phase) for each in w.detach()])
+                y, size = _over_channels(ctx.products, unfold.within(g, phase), taps, "ga", phase.size, (1, 1),
+                                         phase.step)
+                return y.view(*size, channels)
+            found = phases(kernel, x.shape[2:], stride, padding, dilation)
+            gx = together(found, own, g.new_zeros, (len(x), *x.shape[2:], channels)).permute(0, 3, 1, 2)
         if ctx.needs_input_grad[1]:
             flat = unfold.channels_last(g, (0, 0, 0, 0)).reshape(models, -1, out)
             places, step = _places(ctx.last, models, kernel, stride, dilation)

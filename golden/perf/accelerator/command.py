@@ -47,12 +47,12 @@ def add_perf(commands: Any) -> None:
                       "estimate")
 
 
-def add_memory_options(parser: Any) -> None:
-    """Add the options of the DRAM."""
+def add_memory_options(parser: Any, several: str = "") -> None:
+    """Add the options of the DRAM; ``several``: what is said where they take more than one bandwidth."""
     parser.add_argument("--latency", default=LATENCY, metavar="N",
                         help=f"cycles from the address of a read to its first beat, 1 to 100000 (default {LATENCY})")
-    parser.add_argument("--bandwidth", metavar="N", help="bytes a cycle that reads and writes of DRAM share, 1 to 4096 "
-                        "(default: a beat)")
+    parser.add_argument("--bandwidth", metavar="N", help="bytes a cycle that reads and writes of DRAM share, 1 to 4096"
+                        f"{several} (default: a beat)")
 
 
 def add_outputs(parser: Any) -> None:

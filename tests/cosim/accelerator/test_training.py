@@ -62,6 +62,18 @@ ATTENDS = FILE.replace("    return nn.Sequential(nn.Linear(10, 12), nn.ReLU(), n
     return Model()""").replace("torch.randn(8, 10, generator=generator)", """(
             torch.randn(8, 3, 10, generator=generator),
             torch.arange(3) >= torch.randint(1, 4, (8, 1), generator=generator))""")
+#: A strided convolution and one that reads every second pixel, whose phases have one tap, two, four and none.
+STRIDED = FILE.replace("    return nn.Sequential(nn.Linear(10, 12), nn.ReLU(), nn.Linear(12, 6))", """\
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.some, self.all = nn.Conv2d(2, 4, 1), nn.Conv2d(4, 8, 1, 2), nn.Conv2d(4, 8, 3, 2, 1)
+            self.classes = nn.Linear(48, 6)
+
+        def forward(self, x):
+            x = self.first(x)
+            return self.classes((self.some(x) * 2 + self.all(x)).flatten(1))
+    return Model()""").replace("torch.randn(8, 10,", "torch.randn(8, 2, 5, 4,")
 #: The same with all that a host tells a program: rates of a schedule, and what Adam makes of the number of a step.
 TOLD = FILE.replace("SGD(parameters, lr=0.1, momentum=0.9)", "AdamW(parameters, lr=0.1, weight_decay=0.1)") + """
 
@@ -93,9 +105,9 @@ def lowered(file, accelerator=ACCELERATOR):
 
 @pytest.mark.cosim
 @pytest.mark.slow
-@pytest.mark.parametrize("text", [WORDS, ATTENDS])
-def test_sequences_on_verilog(text, file):
-    """What a host writes with a batch, addresses in instructions and gates, reaches the Verilog."""
+@pytest.mark.parametrize("text", [WORDS, ATTENDS, STRIDED])
+def test_others_on_verilog(text, file):
+    """What a host writes with a batch, addresses in instructions and gates, reaches the Verilog; phases of a stride."""
     file.write_text(text)
     machine = replace(ACCELERATOR, vector_rows=6)     # so many rows has the gradient of a layer norm
     made, step = lowered(file, machine)

@@ -16,6 +16,8 @@ from golden.nn import conv, depthwise, functional  # noqa: E402
 from golden.noise import Stream  # noqa: E402
 from golden.number.blocks import Blocks  # noqa: E402
 
+from .strided import gradient  # noqa: E402
+
 # channels in and out, kernel, stride, padding, dilation
 CONVOLUTIONS = [(16, 8, (3, 3), (1, 1), (1, 1), (1, 1)), (3, 16, (3, 3), (2, 2), (1, 1), (1, 1)),
                 (8, 12, (3, 2), (1, 1), (0, 1), (2, 1)), (8, 8, (1, 3), (1, 1), (0, 0), (1, 2)),
@@ -81,13 +83,8 @@ def test_three_products(c, o, size, stride, padding, dilation, mantissa, block, 
     matrix = np.ascontiguousarray(w.detach().permute(2, 3, 1, 0).reshape(-1, o).numpy())
     same(y.permute(0, 2, 3, 1).reshape(-1, o), plain.over_channels(last, matrix, size, stride, dilation))
 
-    full = [d * (k - 1) for d, k in zip(dilation, size, strict=True)]
-    spread = np.zeros((2, 9 + 2 * padding[0] + full[0], 8 + 2 * padding[1] + full[1], o), np.float32)
-    rows, columns = (slice(f, f + (n - 1) * s + 1, s) for f, n, s in zip(full, y.shape[2:], stride, strict=True))
-    spread[:, rows, columns] = g.permute(0, 2, 3, 1).numpy()
-    spread = spread[:, padding[0]:padding[0] + 9 + full[0], padding[1]:padding[1] + 8 + full[1]]
-    turned = np.ascontiguousarray(w.detach().flip(2, 3).permute(2, 3, 0, 1).reshape(-1, c).numpy())
-    same(x.grad.permute(0, 2, 3, 1).reshape(-1, c), plain.over_channels(spread, turned, size, (1, 1), dilation))
+    same(x.grad, gradient(lambda part, back: plain.over_channels(part.around, back, *part.geometry), g, w.detach(),
+                          (9, 8), stride, padding, dilation))
 
     top = np.ascontiguousarray(g.permute(0, 2, 3, 1).reshape(-1, o).numpy())
     same(w.grad.permute(2, 3, 1, 0).reshape(-1, o), plain.over_pixels(last, top, size, stride, dilation))

@@ -85,8 +85,8 @@ def spied(monkeypatch):
     (16, 8, (1, 1), ["over_channels"] * 2 + ["product", "turned_product"]),
     (8, 16, (1, 1), ["product"] + ["input_gradient", "over_channels"] * 2 + ["turned_product"]),
     (8, 17, (1, 1), ["product", "product", "over_pixels", "over_pixels"]),
-    (8, 8, (2, 1), ["product", "product", "turned_product"]),
-    (8, 8, (1, 2), ["over_channels"] * 2 + ["product", "turned_product"])])
+    (8, 8, (2, 1), ["product"] * 3 + ["turned_product"]),
+    (8, 8, (1, 2), ["over_channels"] * 2 + ["product"] * 2 + ["turned_product"])])
 def test_which_products_go_together(c, o, stride, asked, monkeypatch):
     seen = spied(monkeypatch)
     torch.manual_seed(0)

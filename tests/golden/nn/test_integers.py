@@ -12,6 +12,7 @@ from golden.matmul import matmul_blocks  # noqa: E402
 from golden.nn import functional, unfold  # noqa: E402
 from golden.number.blocks import Blocks  # noqa: E402
 
+from .strided import gradient  # noqa: E402
 from .test_conv import CONVOLUTIONS, same, unfolded  # noqa: E402
 
 BLOCKS = [gn.HBFPFormat(mantissa=4, block=(1, 8)), gn.HBFPFormat(block=(1, 4)),
@@ -34,7 +35,7 @@ def turned(a, b, fmt, **widths):
 def check(x, w, geometry, fmt, scale=1.0, **widths):
     """The three products of a convolution are the plain ones."""
     stride, padding, dilation = geometry
-    (o, c), size = w.shape[:2], tuple(w.shape[2:])
+    o, size = len(w), tuple(w.shape[2:])
     x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
     y = functional.conv2d(x, w, None, *geometry, 1, gn.Formats.of(fmt, accumulate="aligned", **widths))
     g = torch.randn_like(y) * scale
@@ -45,10 +46,7 @@ def check(x, w, geometry, fmt, scale=1.0, **widths):
     same(y.permute(0, 2, 3, 1).reshape(-1, o), plain(rows, w.detach().permute(2, 3, 1, 0).reshape(-1, o).numpy(), fmt,
                                                        **widths))
     same(w.grad.permute(2, 3, 1, 0).reshape(-1, o), turned(rows, top, fmt, **widths))
-    spread = unfold.spread(g, size, x.shape, stride, padding, dilation).numpy()
-    back = w.detach().flip(2, 3).permute(2, 3, 0, 1).reshape(-1, c).numpy()
-    same(x.grad.permute(0, 2, 3, 1).reshape(-1, c),
-         plain(unfolded(spread, size, (1, 1), dilation).astype(np.float32), back, fmt, **widths))
+    same(x.grad, gradient(lambda part, back: plain(part.rows, back, fmt, **widths), g, w.detach(), (9, 8), *geometry))
 
 
 @pytest.mark.parametrize("fmt", BLOCKS)

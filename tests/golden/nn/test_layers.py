@@ -16,6 +16,8 @@ from golden.matmul import matmul  # noqa: E402
 from golden.nn import functional, fused  # noqa: E402
 from golden.noise import Stream  # noqa: E402
 
+from .strided import gradient  # noqa: E402
+
 BLOCKS = [(1, 8), (1, 32), (8, 8), (24, 24)]
 
 
@@ -137,16 +139,8 @@ def test_convolution_equals_golden(c, o, size, stride, padding, dilation, mantis
     ga = g.permute(0, 2, 3, 1).reshape(-1, o).contiguous().numpy()
     same(y.permute(0, 2, 3, 1).reshape(-1, o), matmul(rows, w, fmt))
     same(layer.weight.grad.permute(2, 3, 1, 0).reshape(-1, o), matmul(rows.T, ga, fmt))
-    # Input gradient: g spread by the stride; (H + 2p - d (k - 1) - 1) mod s rows of x below were never used.
-    h, wide = ((n + 2 * p - d * (k - 1) - 1) % s for n, p, d, k, s in
-               zip((10, 9), padding, dilation, size, stride, strict=True))
-    spread = torch.zeros(2, o, (y.shape[2] - 1) * stride[0] + 1 + h, (y.shape[3] - 1) * stride[1] + 1 + wide)
-    spread[:, :, :spread.shape[2] - h:stride[0], :spread.shape[3] - wide:stride[1]] = g
-    full = [d * (k - 1) for d, k in zip(dilation, size, strict=True)]
-    rows = patches(spread, size, (1, 1), full, dilation).reshape(2, 10 + 2 * padding[0], 9 + 2 * padding[1], -1)
-    rows = rows[:, padding[0]:padding[0] + 10, padding[1]:padding[1] + 9].reshape(180, -1)
-    turned = layer.weight.detach().flip(2, 3).permute(2, 3, 0, 1).reshape(-1, c).numpy()
-    same(x.grad.permute(0, 2, 3, 1).reshape(-1, c), matmul(np.ascontiguousarray(rows), turned, fmt))
+    same(x.grad, gradient(lambda part, back: matmul(part.rows, back, fmt), g, layer.weight.detach(), (10, 9), stride,
+                          padding, dilation))
 
 
 def test_groups_are_convolutions_of_their_own():

@@ -15,6 +15,8 @@ from golden.matmul import matmul_blocks
 from golden.position import drawn, step_key, tensor_key
 from hbfp.format import HBFPFormat
 
+from .strided import gradient, parts
+
 NEAREST = HBFPFormat(block=(1, 8))
 STOCHASTIC = replace(NEAREST, rounding="stochastic")
 TILES = replace(STOCHASTIC, block=(8, 8))
@@ -84,15 +86,14 @@ def test_gradients_of_convolutions(fmt, channels, groups, stride):
         flat = encode(top.permute(0, 2, 3, 1).reshape(-1, outs).numpy(), fmt, mine.reshape(-1, outs).numpy(), axis=-2)
         found = product(turned(flat), encode(patches.numpy(), replace(fmt, rounding="rne"), axis=-2))
         assert torch.equal(gw[own], found.view(outs, 3, 3, ins).permute(0, 3, 1, 2))
-        spread, dice = torch.zeros(2, n, outs, 9, 8)
-        places = (..., slice(1, 1 + (h - 1) * stride + 1, stride), slice(1, 1 + (w - 1) * stride + 1, stride))
-        spread[places], dice[places] = top, mine.permute(0, 3, 1, 2).float()
-        rows = [F.unfold(each, 3).view(n, outs, 9, -1).permute(0, 3, 2, 1).reshape(-1, 9 * outs).numpy()
-                for each in (spread, dice)]
-        weights = layer.weight.detach()[own].flip(2, 3).permute(2, 3, 0, 1).reshape(-1, ins).numpy()
-        found = product(encode(rows[0], fmt, rows[1].astype(np.int32)),
-                        encode(weights, replace(fmt, rounding="rne"), axis=-2))
-        assert torch.equal(gx[:, group * ins:(group + 1) * ins], found.view(n, 7, 6, ins).permute(0, 3, 1, 2))
+        options = (3, 3), (7, 6), (stride, stride), (1, 1), (1, 1)
+        dice = {str(part.places): part.rows for part in parts(mine.permute(0, 3, 1, 2), *options)}
+
+        def multiply(part, matrix, dice=dice):
+            return product(encode(part.rows, fmt, dice[str(part.places)]),
+                           encode(matrix, replace(fmt, rounding="rne"), axis=-2))
+        found = torch.from_numpy(gradient(multiply, top, layer.weight.detach()[own], *options[1:]))
+        assert torch.equal(gx[:, group * ins:(group + 1) * ins], found)
 
 
 def test_products_of_a_layer_are_numbered():

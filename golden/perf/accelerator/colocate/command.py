@@ -43,11 +43,11 @@ def add_colocate(commands: Any) -> None:
     parser.add_argument("train", metavar="TRAIN", help="FILE.py as for python -m golden perf --train; or none")
     add_arrival_options(parser)
     add_system_options(parser, Accelerator, "accelerator")
-    add_memory_options(parser)
+    add_memory_options(parser, " or several, commas between: a row for each")
     add_noise_options(parser, seed=False)
     add_epoch_option(parser)
     for name, text in (("json", "also write the results there"),
-                       ("timeline", "draw requests, batches and training over time, as PNG")):
+                       ("timeline", "draw requests, batches and quanta over time, or training over bandwidth, as PNG")):
         parser.add_argument(f"--{name}", metavar="FILE", help=text)
 
 
@@ -134,13 +134,22 @@ def prepare_colocate(args: Namespace) -> Callable[[], int | None]:
     asked = arrivals_from_args(args)
     accelerator = system_from_args(args, Accelerator, contexts=2, **PLACES)
     check_dispatched(accelerator)
-    return partial(_colocate, args, asked, accelerator, *given_to_both(args, accelerator, ("json", "timeline")))
+    points = [None] if args.bandwidth is None else args.bandwidth.split(",")
+    args = Namespace(**vars(args) | {"bandwidth": points[0]})
+    half, _, noise = given_to_both(args, accelerator, ("json", "timeline"))
+    memories = [memory_from_args(Namespace(**vars(args) | {"bandwidth": each}), accelerator) for each in points]
+    if len({bandwidth for _, bandwidth in memories}) < len(memories):
+        raise refuse("bandwidth", ",".join(points), "must not name one twice")
+    if len(memories) > 1 and args.train == "none" and args.timeline is not None:
+        raise refuse("timeline", args.timeline, "must not be given for several bandwidths without a training")
+    return partial(_colocate, args, asked, accelerator, half, memories, noise)
 
 
-def _colocate(args, asked, accelerator, half, memory, noise):
+def _colocate(args, asked, accelerator, half, memories, noise):
     """Lower, step through, simulate, tell; the exit status."""
     console = Console(highlight=False)
     bar = Bars(console)
+    found: dict[int, Any] = {}
     with bar.progress:
         bar(f"lower {args.serve}")
         serving = served(args.serve, half)[0]
@@ -156,31 +165,53 @@ def _colocate(args, asked, accelerator, half, memory, noise):
         bar("generate the core")
         core = accelerator.core
         latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
-        bar("place yields")
-        try:
-            shift = Shift.of(serving.full, train, accelerator, latency, *memory, batch=serving.batch, alone=alone,
-                             **asked)
-        except LoweringError as error:
-            raise refuse("quantum", args.quantum, str(error)) from None
-        bar("simulate")
-        begun = time.perf_counter()
-        found = shift.served()
-        seconds = time.perf_counter() - begun
-    figures = found.as_dict()
-    data = figures | {"serve": args.serve, "train": args.train, "accelerator": accelerator.name, "latency": memory[0],
-                      "places": accelerator.dispatch, "bandwidth": memory[1], "seconds": seconds,
-                      "simulated": {name: figures[name] for name in ("p50", "p99", "max")}}
-    console.print(_table(data, asked))
-    if args.timeline is not None:
-        from .picture import draw
+        places = None
+        # From the shortest batch on, whose quanta are the shortest, too: places of one are a beginning for the next.
+        for memory in sorted(memories, key=lambda each: -each[1]):
+            bar("place yields" if len(memories) == 1 else f"{memory[1]} bytes a cycle")
+            try:
+                shift = Shift.of(serving.full, train, accelerator, latency, *memory, batch=serving.batch, alone=alone,
+                                 places=places, **asked)
+            except LoweringError as error:
+                raise refuse("quantum", args.quantum, str(error)) from None
+            places = shift.plan.places
+            bar("simulate")
+            begun, processor = time.perf_counter(), time.process_time()
+            what = shift.served()
+            figures = what.as_dict()
+            found[memory[1]] = shift, what, figures | {
+                "serve": args.serve, "train": args.train, "accelerator": accelerator.name, "latency": memory[0],
+                "places": accelerator.dispatch, "bandwidth": memory[1], "seconds": time.perf_counter() - begun,
+                "processor_seconds": time.process_time() - processor,
+                "simulated": {name: figures[name] for name in ("p50", "p99", "max")}}
+    return _tell(args, console, asked, [found[bandwidth] for _, bandwidth in memories])
 
+
+def _tell(args, console, asked, found):
+    """Print, draw, write; the exit status."""
+    shift, what, data = found[0]
+    points = [each for _, _, each in found]
+    title = f"{args.serve} serves, {args.train} trains, load {asked['load']:g}"
+    if len(found) > 1:
+        from . import sweep
+
+        data = {"points": points}
+        console.print(sweep.table(points, f"{title} on {points[0]['accelerator']}, latency {points[0]['latency']} "
+                                  "(cycle model); times in cycles and in batches"))
+        draw = partial(sweep.draw, args.timeline, points)
+    else:
+        from . import picture
+
+        console.print(_table(data, asked))
+        draw = partial(picture.draw, args.timeline, shift, what)
+    if args.timeline is not None:
         with writing("timeline", args.timeline):
-            draw(args.timeline, shift, found, f"{args.serve} serves, {args.train} trains, load {asked['load']:g}")
+            draw(title)
         console.print(f"timeline: {args.timeline}", markup=False, soft_wrap=True)
     if args.json is not None:
         with writing("json", args.json):
             files.write_json(args.json, data)
-    return 0 if not data["exceeded"] else 1
+    return 0 if not any(each["exceeded"] for each in points) else 1
 
 
 def _table(data, asked):
@@ -208,7 +239,8 @@ def _table(data, asked):
         rows += [("longest quantum", times("quantum")), ("steps of training", f"{data['steps']:,}"),
                  ("training, of what inference leaves idle", f"{data['of_idle']:.3f}"),
                  ("training, of a machine that trains alone", f"{data['of_dedicated']:.3f}"),
-                 *((f"array, vector unit, bus busy, {text}", ", ".join(f"{share:.0%}" for share in data[name].values()))
+                 *((f"array, vector unit, bus, DRAM busy, {text}",
+                    ", ".join(f"{share:.0%}" for share in data[name].values()))
                    for name, text in (("limits", "a step"), ("limits_alone", "a step alone")))]
     for row in rows:
         table.add_row(*row)

@@ -16,7 +16,7 @@ from hbfp.program import Program
 from ....spec.dispatch import Policy
 from ...dispatch.twin import Completion, Inputs, Outputs, Request, Twin
 from .. import control, model
-from ..times import between_yields
+from ..times import Times, between_yields
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,13 @@ class Quanta:
     anew: NDArray[np.int64]
 
 
-def quanta(program: Program, latency: dict[str, int], dram_latency: int, bandwidth: int) -> Quanta:
-    """The quanta of a program, from the cycle model.
+def quanta(program: Program, latency: dict[str, int], dram_latency: int, bandwidth: int,
+           known: Times | None = None) -> Quanta:
+    """The quanta of a program, from the cycle model; ``known`` are its times, where somebody has them.
 
     A quantum that goes on finds as many instructions fetched as there is room for: it must be long enough for that.
     """
-    found, parts = model.times(program, latency, dram_latency, bandwidth), between_yields(program)
+    found, parts = known or model.times(program, latency, dram_latency, bandwidth), between_yields(program)
     done = [found.completed[first:end].max(initial=0) for first, end in parts]
     alone = model.resumed(program, parts, 2 * found.cycles + 1000, latency, dram_latency, bandwidth)
     on = np.diff(done, prepend=-2) - 1

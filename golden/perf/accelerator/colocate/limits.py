@@ -1,4 +1,4 @@
-"""What limits a program: the array, the vector unit, or the bus to DRAM."""
+"""What limits a program: the array, the vector unit, the bus, or the DRAM behind it."""
 
 import numpy as np
 
@@ -9,8 +9,9 @@ from ..times import Times, moved, union
 
 
 def limits(program: Program, times: Times, bandwidth: int) -> dict[str, float]:
-    """The shares of a run's cycles in which the array has a product under way, the vector unit works, and the bus moves
-    what it can; instructions count as bytes, too. ``bandwidth``: of the DRAM, bytes a cycle.
+    """The shares of a run's cycles in which the array has a product under way, the vector unit works, the busier of the
+    bus's two directions has a beat, and the DRAM moves what it can; instructions are read, too. ``bandwidth``: of the
+    DRAM, bytes a cycle.
     """
     opcodes = np.array([int(each.opcode) for each in program.instructions])
 
@@ -18,9 +19,13 @@ def limits(program: Program, times: Times, bandwidth: int) -> dict[str, float]:
         mine = np.isin(opcodes, of)
         begins, ends = union(times.started[mine], times.completed[mine])
         return int((ends - begins).sum()) / times.cycles
-    bytes_moved = BYTES * len(opcodes) + sum(moved(each, program.accelerator) for each in program.instructions)
+    accelerator = program.accelerator
+    of_each = np.array([moved(each, accelerator) for each in program.instructions])
+    stored = int(of_each[opcodes == Opcode.STORE].sum())
+    read = int(of_each.sum()) - stored + BYTES * len(opcodes)
     return {"array": under_way(Opcode.MULTIPLY, Opcode.DRAIN), "vector": under_way(Opcode.VECTOR),
-            "bus": bytes_moved / (bandwidth * times.cycles)}
+            "bus": max(read, stored) / (accelerator.beat * times.cycles),
+            "DRAM": (read + stored) / (bandwidth * times.cycles)}
 
 
 def limit(found: dict[str, float]) -> str:

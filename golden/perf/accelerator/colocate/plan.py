@@ -14,6 +14,7 @@ from hbfp.system import Accelerator
 
 from .. import control
 from ..model import times
+from ..times import Times
 from . import quanta
 from .dispatched import Quanta
 from .dispatched import quanta as quanta_of
@@ -40,6 +41,10 @@ class Plan:
         The same as the dispatcher starts them.
     train : Rewritten or None
         The training program with its YIELDs.
+    times : Times or None
+        Of that program.
+    places : Places or None
+        Where it yields.
     """
     unit: DispatchUnit
     policy: Policy
@@ -47,11 +52,13 @@ class Plan:
     pieces: NDArray[np.int64]
     quanta: Quanta | None
     train: Rewritten | None
+    times: Times | None = None
+    places: quanta.Places | None = None
 
     @classmethod
     def of(cls, serve: Program, train: Program | None, accelerator: Accelerator, latency: dict[str, int],
-           dram_latency: int, bandwidth: int, *, batch: int, timeout: float, quantum: float, patience: float = 0
-           ) -> Self:
+           dram_latency: int, bandwidth: int, *, batch: int, timeout: float, quantum: float, patience: float = 0,
+           places: quanta.Places | None = None) -> Self:
         """From programs for half of the memories each, the first with a full batch.
 
         Parameters
@@ -60,6 +67,8 @@ class Plan:
             Requests of a batch.
         timeout, quantum, patience : float
             In times of a batch; the last one 0 for ever.
+        places : Places, optional
+            Those of another plan of the same programs, with which to begin.
 
         Raises
         ------
@@ -68,14 +77,16 @@ class Plan:
         """
         memory = dram_latency, bandwidth
         service = times(serve, latency, *memory).cycles
-        pieces, each, cut = np.zeros(0, np.int64), None, None
+        pieces, each, cut, found = np.zeros(0, np.int64), None, None, None
         if train is not None:
-            cut, found = quanta.yielding(train, max(1, int(quantum * service)), latency, *memory)
-            pieces, each = quanta.quanta(cut.program, found), quanta_of(cut.program, latency, *memory)
+            most = max(1, int(quantum * service))
+            places, cut, found = quanta.refined(places or quanta.sought(train, most, latency, *memory), most, latency,
+                                                *memory)
+            pieces, each = quanta.quanta(cut.program, found), quanta_of(cut.program, latency, *memory, found)
         unit = DispatchUnit(depth=accelerator.dispatch, tag=32)
         policy = Policy(batch=batch, timeout=round(timeout * service), training=train is not None,
                         patience=round(patience * service))
-        return cls(unit, policy, service, pieces, each, cut)
+        return cls(unit, policy, service, pieces, each, cut, found, places)
 
     @property
     def quantum(self) -> int:

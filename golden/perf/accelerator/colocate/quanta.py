@@ -1,6 +1,7 @@
 """Quanta: a program with YIELDs, none farther apart than a stated number of cycles."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,24 @@ from ..times import Times, between_yields
 
 #: How often places are sought anew: each time those quanta are halved that were too long.
 _TRIES = 30
+#: Cycles that a piece takes longer for beginning and ending alone, about, and how many of them a quantum must have for
+#: places to be sought that leave room for that.
+_ALONE, _MANY = 500, 50
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a program yields.
+
+    Attributes
+    ----------
+    short : Rewritten
+        The program whose long VECTORs are several.
+    before : tuple of int
+        Its instructions before which a YIELD stands.
+    """
+    short: Rewritten
+    before: tuple[int, ...]
 
 
 def quanta(program: Program, times: Times) -> NDArray[np.int64]:
@@ -28,9 +47,24 @@ def yielding(program: Program, most: int, latency: dict[str, int], dram_latency:
              ) -> tuple[Rewritten, Times]:
     """A program that yields often enough, and when its instructions start and complete.
 
-    A VECTOR that takes more than half of a quantum is several, if its rows are apart. A piece between two YIELDs takes
-    longer than the same instructions did without them, for it begins and ends alone; so what is too long in the cycle
-    model is halved until nothing is.
+    Parameters
+    ----------
+    program, most, latency, dram_latency, bandwidth
+        As of :func:`sought`.
+
+    Raises
+    ------
+    LoweringError
+        If some instructions that must not be parted take more cycles.
+    """
+    memory = dram_latency, bandwidth
+    return refined(sought(program, most, latency, *memory), most, latency, *memory)[1:]
+
+
+def sought(program: Program, most: int, latency: dict[str, int], dram_latency: int, bandwidth: int) -> Places:
+    """Places about as far apart as they may be.
+
+    A VECTOR that takes more than half of a quantum is several, if its rows are apart.
 
     Parameters
     ----------
@@ -39,11 +73,6 @@ def yielding(program: Program, most: int, latency: dict[str, int], dram_latency:
         Cycles of the longest quantum, at least 1.
     latency, dram_latency, bandwidth
         As of :func:`golden.perf.accelerator.model.times`.
-
-    Raises
-    ------
-    LoweringError
-        If some instructions that must not be parted take more cycles.
     """
     check_range("Quantum", most, 1, 1 << 40)
     memory = dram_latency, bandwidth
@@ -52,15 +81,38 @@ def yielding(program: Program, most: int, latency: dict[str, int], dram_latency:
     if len(short.program.instructions) > len(program.instructions):
         found = times(short.program, latency, *memory)
     allowed = np.flatnonzero(places(short.program))
-    allowed = allowed[allowed > 0]
-    before = _greedy(allowed, np.maximum.accumulate(found.completed), most)
+    most -= _ALONE if most > _ALONE * _MANY else 0
+    return Places(short, tuple(_greedy(allowed[allowed > 0], np.maximum.accumulate(found.completed), most)))
+
+
+def refined(given: Places, most: int, latency: dict[str, int], dram_latency: int, bandwidth: int
+            ) -> tuple[Places, Rewritten, Times]:
+    """Places, and more where they were too far apart; the program that yields there, and its times.
+
+    A piece between two YIELDs takes longer than the same instructions did without them, for it begins and ends alone;
+    so what is too long in the cycle model is halved until nothing is.
+
+    Parameters
+    ----------
+    given : Places
+        Of another quantum or another bandwidth, too.
+    most, latency, dram_latency, bandwidth
+        As of :func:`sought`.
+
+    Raises
+    ------
+    LoweringError
+        If some instructions that must not be parted take more cycles.
+    """
+    short, before = given.short, list(given.before)
+    allowed = np.flatnonzero(places(short.program))
     for _ in range(_TRIES):
         now = cut(short.program, before)
-        found = times(now.program, latency, *memory)
+        found = times(now.program, latency, dram_latency, bandwidth)
         lengths = quanta(now.program, found)
         if (lengths <= most).all():
-            return short.then(now), found
-        before = _halved(short.program, allowed, before, lengths, most, now, found)
+            return Places(short, tuple(before)), short.then(now), found
+        before = _halved(short.program, allowed[allowed > 0], before, lengths, most, now, found)
     raise LoweringError(f"Quanta of {most:,} cycles were not found, the longest has {lengths.max():,}")
 
 

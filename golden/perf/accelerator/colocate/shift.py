@@ -41,7 +41,7 @@ class Shift:
     @classmethod
     def of(cls, serve: Program, train: Program | None, accelerator: Accelerator, latency: dict[str, int],
            dram_latency: int, bandwidth: int, *, batch: int, load: float, requests: int, seed: int, arrivals: str,
-           times: NDArray[np.float64] | None = None, alone: Program | None = None, **asked: float) -> Self:
+           times: NDArray[np.float64] | None = None, alone: Program | None = None, **asked: Any) -> Self:
         """From programs for half of the memories each.
 
         Parameters
@@ -65,12 +65,12 @@ class Shift:
         memory = dram_latency, bandwidth
         plan = Plan.of(serve, train, accelerator, latency, *memory, batch=batch, **asked)
         busy, step = (), 0
-        if plan.train is not None:
+        if plan.train is not None and plan.times is not None:
             given = alone or train
             assert given is not None
-            cut, own = cycles_of(plan.train.program, latency, *memory), cycles_of(given, latency, *memory)
+            own = cycles_of(given, latency, *memory)
             step = own.cycles + HOST
-            busy = limits(plan.train.program, cut, bandwidth), limits(given, own, bandwidth)
+            busy = limits(plan.train.program, plan.times, bandwidth), limits(given, own, bandwidth)
         return cls(plan, _cycles_of(arrivals, requests, load * batch / plan.service, seed, times), step, busy)
 
     def served(self) -> "Served":

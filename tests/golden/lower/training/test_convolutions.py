@@ -1,7 +1,8 @@
 """Networks with convolutions train on the golden machine with the bits of PyTorch: products, pooling, batch norm.
 
-Covers: golden/lower/operations/convolutions.py, golden/lower/operations/chained.py, golden/lower/products/patches.py,
-golden/lower/products/apart.py.
+Covers: golden/lower/operations/convolutions.py, golden/lower/operations/image_gradients.py,
+golden/lower/operations/chained.py, golden/lower/products/patches.py, golden/lower/products/apart.py,
+golden/lower/products/untouched.py.
 """
 
 import re
@@ -14,8 +15,9 @@ from torch.nn import functional as F
 
 from cosim.accelerator.training import on_machine
 from golden.lower.errors import LoweringError
-from golden.lower.operations import convolutions
-from golden.lower.operations.convolutions import input_gradient, weight_gradient
+from golden.lower.operations import convolutions, image_gradients
+from golden.lower.operations.convolutions import weight_gradient
+from golden.lower.operations.image_gradients import input_gradient
 from golden.lower.training.step import lower_step
 from golden.nn.formats import Formats
 from golden.schedule import MixedMantissa
@@ -230,6 +232,51 @@ def test_readers_do_again_what_takes_one_tensor():
     pixels = 3 * 30 * 2                                    # words of all images
     assert [name for name in stored if name.startswith("forward 1") and stored[name] >= pixels] == []
     assert stored["forward 2"] == pixels
+
+
+#: Kernel, stride, padding, dilation: phases with a tap and without, with borders that are less than none, and beyond.
+PHASES = [(kernel, stride, padding, 1) for kernel in (1, 3, 7) for stride in (1, 2, 3)
+          for padding in sorted({0, kernel // 2, kernel - 1})]
+PHASES += [((3, 2), (2, 3), (1, 0), 1), (2, 2, 1, 1), ((3, 2), (2, 1), 2, 2), ((2, 3), (4, 2), (0, 2), (2, 3)),
+           (3, 2, 1, 3)]
+
+
+@pytest.mark.parametrize(("options", "machine"), sweep(61, [
+    (options, machine) for machine in ("8", "8-tiles", "16-long") for options in PHASES]))
+def test_phases_of_a_stride(options, machine):
+    """On images with odd sides, of which each pixel has another gradient."""
+    torch.manual_seed(2)
+    layers = nn.Conv2d(4, 6, 1), nn.Conv2d(6, 8, *options)
+    sides = torch.nn.Sequential(*layers)(torch.zeros(1, 4, 9, 7)).shape
+    model = nn.Sequential(*layers, nn.Flatten(), nn.Linear(sides.numel(), 3))
+    follow(model, F.cross_entropy, [((torch.randn(2, 4, 9, 7),), (torch.randint(3, (2,)),))], MACHINES[machine])
+
+
+class Both(nn.Module):
+    """Of its two branches one reads every second pixel: the sum of both gradients stands behind what no tap meets."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.all, self.some = nn.Conv2d(5, 8, 1), nn.Conv2d(8, 8, 3, 2, 1), nn.Conv2d(8, 8, 1, 2)
+        self.last = nn.Linear(72, 10)
+
+    def forward(self, x):
+        x = self.first(x)
+        return self.last((self.some(x) * 2 + self.all(x)).flatten(1))
+
+
+def test_pixels_that_no_tap_meets(monkeypatch):
+    """They are zeros from the start on, or what is behind makes them of zeros, and the array has no part in either."""
+    torch.manual_seed(2)
+    seen = []
+    real = image_gradients.untouched
+    monkeypatch.setattr(image_gradients, "untouched", lambda *given: seen.append(given) or real(*given))
+    step, _ = follow(Both(), F.cross_entropy, [draw(3), draw(3)], MACHINES["8"])
+    assert len(seen) == 3
+    program = step.lowered.program
+    rows = {layer.name: sum(each["rows0"] * each["rows1"] for each in program.instructions[layer.first:layer.stop]
+                            if each.opcode == Opcode.MULTIPLY) for layer in program.layers}
+    assert rows["gx some"] == 3 * 9 and rows["gx all"] == 3 * 30
 
 
 def test_products():

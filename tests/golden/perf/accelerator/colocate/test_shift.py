@@ -1,7 +1,7 @@
 """Batches and quanta by the dispatcher's law: a million requests, as the plain follower has it, within the bound.
 
 Covers: golden/perf/accelerator/colocate/shift.py, golden/perf/accelerator/colocate/command.py,
-golden/perf/accelerator/colocate/picture.py.
+golden/perf/accelerator/colocate/picture.py, golden/perf/accelerator/colocate/sweep.py.
 """
 
 import json
@@ -80,9 +80,30 @@ def test_command(tmp_path, capsys):
     assert json.loads(out.read_text())["steps"] == 0
 
 
+def test_several_bandwidths(tmp_path, capsys):
+    """A row for each, as the command has it for one alone; the faster, the more of a step is the array's."""
+    serve, out, picture = tmp_path / "serve.py", tmp_path / "found.json", tmp_path / "found.png"
+    serve.write_text("import torch\n\n\ndef model():\n    return torch.nn.Linear(16, 8)\n\n\n"
+                     "def inputs():\n    return (torch.ones(4, 16),)\n")
+    words = ["colocate", str(serve), "docs/examples/training.py", *WORDS, "--quantum", "30", "--json", str(out)]
+    assert main([*words, "--bandwidth", "4,32", "--timeline", str(picture)]) == 0
+    slow, fast = json.loads(out.read_text())["points"]
+    assert (slow["bandwidth"], fast["bandwidth"]) == (4, 32) and slow["service"] > fast["service"]
+    assert slow["limits"]["DRAM"] > 0.9 > fast["limits"]["DRAM"] and slow["limits"]["array"] < fast["limits"]["array"]
+    assert slow["quantum"] <= 30 * slow["service"] and picture.read_bytes()[:4] == b"\x89PNG"
+    text = capsys.readouterr().out
+    assert "DRAM" in text and "vector" in text
+    assert main([*words, "--bandwidth", "32"]) == 0
+    alone = json.loads(out.read_text())
+    assert {name: each for name, each in alone.items() if "seconds" not in name} == {
+        name: each for name, each in fast.items() if "seconds" not in name}
+
+
 @pytest.mark.parametrize("words, message", [
     (["--load", "1.2"], "--load 1.2: must be 0.001 to 0.99"),
     (["--contexts", "1", "--dispatch", "0"], "--dispatch 0: must be there, in front of 2 contexts"),
+    (["--bandwidth", "8,9,8"], "--bandwidth 8,9,8: must not name one twice"),
+    (["--bandwidth", "8,"], "--bandwidth : must be 1 to 4096"),
     (["--patience", "-1"], "--patience -1: must be 0 to 1e+06"),
     (["--arrivals", "/no/file"], "--arrivals /no/file: cannot be read (No such file or directory)")])
 def test_wrong_option(words, message, capsys):
