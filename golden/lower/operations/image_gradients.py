@@ -1,6 +1,7 @@
 """The gradient of a convolution's images: for each phase of its stride, g convolved with the turned taps there."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -12,8 +13,9 @@ from ..memory import Value
 from ..nodes import Made, Nodes
 from ..products.after import After
 from ..products.draw import Pixels, of_gradient
+from ..products.tiles import Tiles
 from ..products.untouched import untouched
-from ..products.weights import Steps, computed_weights
+from ..products.weights import Steps, Weights, computed_weights, plan
 from ..products.wide import widths
 from ..tensors import channels_last
 from .after import steps_after
@@ -29,6 +31,8 @@ from .convolutions import (
 )
 
 hbfp = torch.ops.hbfp
+#: Cycles that a word by itself takes to come from DRAM: those of a read, by the reads in flight.
+WORD = 4
 #: A convolution of single pixels.
 _PIXELS = Window((1, 1), (1, 1), (0, 0), (1, 1))
 
@@ -71,7 +75,8 @@ def images_gradient(net: Nodes, node: Any) -> Made:
         images, turned = within.images(phase, outs, groups, drawn is not None)
         if drawn is not None and patches_are_gathered(net, turned, outs, groups):
             refuse_patches(net, outs, groups)
-        kernel = _turned(net, net.value(w), groups, wide, phase.taps)
+        anew = len(result) > 1 and phase.down.count * phase.across.count < WORD * net.accelerator.core.rows
+        kernel = _turned(net, net.value(w), groups, wide, phase.taps, anew)
         convolve(net, images, outs, kernel, wide, turned, groups, Steps(), target, own, drawn)
     return last, (work_of(net.graph.results[g], shape, groups),)
 
@@ -116,8 +121,11 @@ class _Within:
         return Value(where, value.home)
 
 
-def _turned(net, w, groups, wide, taps):
-    """Kernels of the same weights for the gradient of the images: K along O and these taps."""
+def _turned(net, w, groups, wide, taps, anew):
+    """Kernels of the same weights for the gradient of the images: K along O and these taps.
+
+    ``anew`` is whether weights that stream come more often than once, and the array waits for single words of them.
+    """
     outs, channels, lanes, whole = w.shape[0] // groups, w.shape[1], net.build.lanes, net.accelerator.whole
 
     def kernel(group, apart):
@@ -125,6 +133,10 @@ def _turned(net, w, groups, wide, taps):
         if len(taps) == 1:
             return computed_weights(Value(own.where[:, :, taps[0][0], taps[0][1]], own.home), lanes, wide=wide)
         high = -(-outs // whole) * whole if apart else outs
+        made = Weights(len(taps) * high, channels, wide=wide)
+        if (anew and channels % lanes == 0 and channels > lanes and own.whole_words(1, lanes)
+                and plan(net.build, made).group == 1):
+            return replace(made, lines=Tiles(net.build, own, taps, high))
         rows = net.build.dram.empty((len(taps), high, channels))
         net.build.dram.zeros(rows.home)
         for number, (y, x) in enumerate(taps):

@@ -2,10 +2,11 @@
 
 Covers: golden/lower/operations/convolutions.py, golden/lower/operations/image_gradients.py,
 golden/lower/operations/chained.py, golden/lower/products/patches.py, golden/lower/products/apart.py,
-golden/lower/products/untouched.py.
+golden/lower/products/untouched.py, golden/lower/products/tiles.py.
 """
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -208,6 +209,23 @@ def test_words_of_a_column_tile_come_line_by_line(channels, options, fewer, monk
     assert (found < bursts()) == fewer
 
 
+@pytest.mark.parametrize(("channels", "options", "fewer"), sweep(2, [(16, (3, 1, 1), True), (24, (3, 2, 1), True),
+                                                                    (8, (3, 1, 1), False), (16, (1,), False)]))
+def test_taps_come_in_long_bursts(channels, options, fewer, monkeypatch):
+    """Of gx's weights, where column tiles come one at a time: a copy, which is made anyway, has each in one piece."""
+    def bursts():
+        torch.manual_seed(2)
+        model = nn.Sequential(nn.Conv2d(5, channels, 1), nn.ReLU(), nn.Conv2d(channels, 16, *options), *head(16))
+        step, _ = follow(model, F.cross_entropy, [draw(3)], accelerator(8, (1, 8), w_words=64, v_words=1024))
+        layer = next(each for each in step.lowered.program.layers if each.name == "gx 2")
+        own = step.lowered.program.instructions[layer.first:layer.stop]
+        return sum(each["count1"] * each["count2"] for each in own if each.opcode == Opcode.LOAD)
+    found = bursts()
+    monkeypatch.setattr(image_gradients, "Tiles", None)
+    monkeypatch.setattr(image_gradients, "plan", lambda *given: SimpleNamespace(group=0))
+    assert (found < bursts()) == fewer
+
+
 def test_operations_are_one_program_as_far_as_registers_go():
     """With two of them a program does less at a time, and the same."""
     torch.manual_seed(2)
@@ -246,10 +264,9 @@ PHASES += [((3, 2), (2, 3), (1, 0), 1), (2, 2, 1, 1), ((3, 2), (2, 1), 2, 2), ((
 def test_phases_of_a_stride(options, machine):
     """On images with odd sides, of which each pixel has another gradient."""
     torch.manual_seed(2)
-    layers = nn.Conv2d(4, 6, 1), nn.Conv2d(6, 8, *options)
-    sides = torch.nn.Sequential(*layers)(torch.zeros(1, 4, 9, 7)).shape
-    model = nn.Sequential(*layers, nn.Flatten(), nn.Linear(sides.numel(), 3))
-    follow(model, F.cross_entropy, [((torch.randn(2, 4, 9, 7),), (torch.randint(3, (2,)),))], MACHINES[machine])
+    model = nn.Sequential(nn.Conv2d(4, 6, 1), nn.Conv2d(6, 8, *options), nn.ReLU(), nn.Conv2d(8, 8, 3, padding=1),
+                          nn.ReLU(), *head(8))
+    follow(model, F.cross_entropy, [((torch.randn(2, 4, 9, 7),), (torch.randint(10, (2,)),))], MACHINES[machine])
 
 
 class Both(nn.Module):
