@@ -74,7 +74,7 @@ class Control(Component):
     Where a dispatcher is attached, the program of context 0 begins with each ``batch``, and has the machine to its end;
     that of context 1 has it from a ``quantum`` to its next YIELD. Behind that comes *HOLD*, until the dispatcher has
     started something: RUN again, or IDLE, which begins with the batch. START lasts until the places of the batch are
-    there, too, while instructions are fetched; END of a batch is one cycle.
+    there, too, while instructions are fetched; END is one cycle.
 
     Of several errors in one cycle the first of these counts: bus, units (:attr:`fault`), decode (:attr:`illegal`,
     :attr:`beyond`), doorbell, stop, watch-dog, dispatcher. The watch-dog counts cycles of START, RUN and TURN in a
@@ -178,8 +178,8 @@ class Control(Component):
                          turns.eq(gives & ~attached if self.params.dispatched else gives)]
         begins = (state == State.IDLE) & asks.any()
         settles = timer >= SETTLE
-        if self.params.dispatched:    # a batch is over at once: its counters are counted apart from others'
-            settles |= attached & ~active
+        if self.params.dispatched:    # what has ended is over at once: its counters are counted apart from the other's
+            settles |= attached
         ready = quiet & loaded if self.params.dispatched else self.quiet
         self._errors(m, state, timer, found, pc, active, rung)
 

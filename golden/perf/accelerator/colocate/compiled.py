@@ -258,7 +258,7 @@ def _follow(clearing, depth, half, batch, timeout, patience, service, on, anew, 
                 place += 1
             elif starts:
                 machine, timer, rings, waits = _FREE, 0, True, True
-        elif timer > (settled if context else 0):
+        elif timer > (settled if machine == _STOP else 0):
             machine, timer = _FREE, 0
         if starts:
             begun = now

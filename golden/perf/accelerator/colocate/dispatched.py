@@ -127,7 +127,7 @@ class Machine:
         elif state is State.HOLD and training is not None:
             self._enter(State.IDLE)
             self.rings = self.waits = True
-        elif state in (State.END, State.STOP) and self.timer > (control.SETTLED if self.context else 0):
+        elif state in (State.END, State.STOP) and self.timer > (control.SETTLED if state is State.STOP else 0):
             self._enter(State.IDLE)
 
     def _run(self) -> None:
