@@ -47,7 +47,7 @@ class Top:
 
 def _map(system):
     """What decides which registers an accelerator has."""
-    return system.contexts, system.stochastic, system.dispatched
+    return system.contexts, system.stochastic, system.dispatched, system.dispatch_ring
 
 
 #: Name on the command line -> what is built.

@@ -176,6 +176,10 @@ class Flag(Field):
         """The command line's words for the value."""
         return [values.flag(name)] if value else []
 
+    def named(self, value: bool) -> str:
+        """Its tag alone is in a name."""
+        return ""
+
 
 # --- Declaring ----------------------------------------------------------------------------------
 

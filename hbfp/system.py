@@ -6,7 +6,7 @@ from typing import Any, Self
 from . import describe
 from .declared import ACCELERATOR
 from .design import ConflictError, Design
-from .fields import nested, several, whole
+from .fields import flag, nested, several, whole
 from .format import HBFPFormat
 
 #: Rows and columns of an accelerator's array: powers of two; a bus, a word of V, has at most 1024 bits.
@@ -116,6 +116,8 @@ class Accelerator(describe.Description):
         one context it is what programs of such a machine are made for, and nothing that is built.
     dispatch_batch : int
         Requests that its batches have at most, no more than it holds.
+    dispatch_ring : bool
+        Whether the dispatcher reads requests as descriptors from a ring in DRAM, too.
     arrays : int
         Cores side by side that take the same rows of X, each with its own of the columns: 4 to 32 together, a power of
         two. To programs they are one core of all columns, with its bits.
@@ -159,6 +161,8 @@ class Accelerator(describe.Description):
                           text="requests that the dispatcher in front of two contexts holds")
     dispatch_batch: int = whole(8, 1, 32, title="Dispatcher's batch", unit=" requests", where="dispatched",
                                 text="requests that its batches have at most", **_tag("db"))
+    dispatch_ring: bool = flag(title="Dispatcher's ring", text="the dispatcher reads requests from a ring in DRAM",
+                               **_tag("dr"))
     arrays: int = whole(1, 1, _ARRAYS, title="Arrays", unit=" cores", **_tag("ar"),
                         text="cores that share the rows of X, each with its own of the columns")
 
@@ -220,6 +224,8 @@ class Accelerator(describe.Description):
             if self.dispatch_batch > self.dispatch:
                 raise ConflictError("dispatch_batch", self.dispatch_batch,
                                     f"must be at most {self.dispatch}, the requests that the dispatcher holds")
+        if self.dispatch_ring and not self.dispatch:
+            raise ConflictError("dispatch_ring", self.dispatch_ring, "must not be given without a dispatcher")
         if self.contexts > 1:
             for name, each in (("x_words", self.word_pieces), ("v_words", 1)):
                 if (value := getattr(self, name)) < (least := SHARES * max(self.memory_banks, each > 1) * each):

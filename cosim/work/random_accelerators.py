@@ -79,4 +79,10 @@ def _system_values(rng, side):
             "function_lanes": shared if functions else 0, "queue": rng.randint(2, 6), "reads": rng.randint(1, 8),
             "burst": rng.randint(1, 16), "contexts": contexts,
             "memory_banks": rng.choice((0, 1, 2, 4, 8)),
-            **({"dispatch": rng.choice((0, 4, 16)), "dispatch_batch": rng.randint(1, 4)} if contexts > 1 else {})}
+            **(_dispatcher(rng) if contexts > 1 else {})}
+
+
+def _dispatcher(rng):
+    """In front of two contexts, or none."""
+    places = rng.choice((0, 4, 16))
+    return {"dispatch": places, "dispatch_batch": rng.randint(1, 4), "dispatch_ring": places > 0 and rng.random() < 0.5}

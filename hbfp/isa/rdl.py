@@ -12,11 +12,11 @@ def _fields(register):
     return register.fields or (Field("value", 0, WORD, register.text),)
 
 
-def rdl(contexts: int = 1, stochastic: bool = False, dispatched: bool = False) -> str:
+def rdl(contexts: int = 1, stochastic: bool = False, dispatched: bool = False, ringed: bool = False) -> str:
     """SystemRDL 2.0 of the address map ``hbfp_accelerator`` of :func:`~hbfp.isa.registers.registers`."""
     lines = ["addrmap hbfp_accelerator {", '    name = "HBFP accelerator";', f"    default regwidth = {WORD};",
              f"    default accesswidth = {WORD};", "    addressing = regalign;"]
-    for register in registers(contexts, stochastic, dispatched):
+    for register in registers(contexts, stochastic, dispatched, ringed):
         lines += ["    reg {", f'        desc = "{register.text}";']
         for field in _fields(register):
             value = register.reset >> field.low & (1 << field.width) - 1
@@ -27,13 +27,13 @@ def rdl(contexts: int = 1, stochastic: bool = False, dispatched: bool = False) -
     return "\n".join([*lines, "};"]) + "\n"
 
 
-def header(contexts: int = 1, stochastic: bool = False, dispatched: bool = False) -> str:
+def header(contexts: int = 1, stochastic: bool = False, dispatched: bool = False, ringed: bool = False) -> str:
     """C header of :func:`~hbfp.isa.registers.registers`: addresses, masks and shifts of fields, causes."""
     lines = ["/* Registers of the HBFP accelerator: byte addresses from its base, bits, causes of errors. */",
              "#ifndef HBFP_ACCELERATOR_H", "#define HBFP_ACCELERATOR_H", "",
              f"#define HBFP_IDENTITY 0x{IDENTITY:08X}u", f"#define HBFP_VERSION {VERSION}u",
              f"#define HBFP_SPAN {(contexts + dispatched) * SPAN}u", ""]
-    for register in registers(contexts, stochastic, dispatched):
+    for register in registers(contexts, stochastic, dispatched, ringed):
         name = f"HBFP_REG_{register.name.upper()}"
         lines.append(f"#define {name} 0x{register.address:03X}u    /* {register.text} */")
         for field in register.fields:

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 from ..system import FUNCTIONS, SHARES, Accelerator
+from .descriptors import LEAST, MOST, NUMBER, Refusal
 from .instructions import ARGUMENTS, Unit
 
 #: Of the bus, in bits; bytes that the registers take of its addresses, those of a second context not counted.
@@ -72,6 +73,8 @@ class Register:
         Whether only an accelerator with a dispatcher has it.
     stochastic : bool
         Whether only an accelerator with stochastic rounding has it.
+    ringed : bool
+        Whether only a dispatcher with a ring of descriptors has it.
     reset : int
         Its value at reset, if the host writes it.
     """
@@ -83,6 +86,7 @@ class Register:
     several: bool = False
     dispatched: bool = False
     stochastic: bool = False
+    ringed: bool = False
     reset: int = 0
 
 
@@ -142,7 +146,9 @@ def _dispatcher():
         ("now", Access.READ, "cycles since reset"),
         ("completion", Access.CLEAR, "the oldest request that is done", (
             Field("valid", 0, 1, "there is one, and the next four registers have it; a one goes on to the next"),
-            Field("failed", 1, 1, "its batch ended with an error"))),
+            Field("failed", 1, 1, "its batch ended with an error"),
+            Field("refused", 4, 3, "with a ring, why its descriptor was refused; " + "; ".join(
+                f"{cause.value} {cause.name.lower()}" for cause in Refusal)))),
         ("completion_tag", Access.READ, "its tag"), ("completion_arrived", Access.READ, "when it came"),
         ("completion_started", Access.READ, "when its batch was started"),
         ("completion_finished", Access.READ, "when that was done"),
@@ -153,6 +159,23 @@ def _dispatcher():
     return tuple(Register(name, DISPATCH + 4 * number, access, *rest, dispatched=True,
                           reset=(name == "policy") << 8)
                  for number, (name, access, *rest) in enumerate(rows))
+
+
+def _ring():
+    """Those of a ring of descriptors, behind the dispatcher's others."""
+    first, number = _dispatcher()[-1].address + 4, (Field("number", 0, NUMBER, "modulo 2^16"),)
+    rows = (
+        ("ring_low", Access.WRITE, "byte address of the ring of descriptors, a multiple of its bytes"),
+        ("ring_high", Access.WRITE, "its upper half"),
+        ("ring_size", Access.WRITE, "its places", (
+            Field("log", 0, 4, f"it has 2^log, of a beat each, {LEAST} to {MOST}; below that there is no ring"),)),
+        ("ring_first", Access.WRITE, "the first place that a descriptor may have, a multiple of the beat"),
+        ("ring_last", Access.WRITE, "the last one, a multiple of the beat"),
+        ("ring_tail", Access.WRITE, "number of the descriptor behind the last that is there", number),
+        ("ring_head", Access.READ, "number of the next that is read", number))
+    return tuple(Register(name, first + 4 * place, access, *rest, dispatched=True, ringed=True,
+                          reset=(name == "ring_last") * 0xFFFFFFFF)
+                 for place, (name, access, *rest) in enumerate(rows))
 
 
 _DONE = (Field("done", 0, 1, "the program has come to HALT"), Field("error", 1, 1, "the program has stopped"))
@@ -208,22 +231,25 @@ REGISTERS = (
     *_counters(),
     *_arguments(),
     *_dispatcher(),
+    *_ring(),
 )
 
 
-def registers(contexts: int = 1, stochastic: bool = False, dispatched: bool = False) -> tuple[Register, ...]:
-    """All registers of an accelerator of so many contexts, with stochastic rounding and a dispatcher or without, in the
-    order of addresses; those of a second context end in ``_1``.
+def registers(contexts: int = 1, stochastic: bool = False, dispatched: bool = False, ringed: bool = False
+              ) -> tuple[Register, ...]:
+    """All registers of an accelerator of so many contexts, with stochastic rounding, a dispatcher and its ring or
+    without, in the order of addresses; those of a second context end in ``_1``.
     """
     own = [register for register in REGISTERS if (contexts > 1 or not register.several)
            and (stochastic or not register.stochastic) and not register.dispatched]
     return tuple(own + [replace(each, name=f"{each.name}_{context}", address=each.address + context * SPAN)
                         for context in range(1, contexts) for each in own if each.address >= CONTEXT]
-                 + [register for register in REGISTERS if register.dispatched and dispatched])
+                 + [register for register in REGISTERS
+                    if register.dispatched and dispatched and (ringed or not register.ringed)])
 
 
 #: Name -> register, those of a second context, too.
-BY_NAME = {register.name: register for register in registers(2, True, True)}
+BY_NAME = {register.name: register for register in registers(2, True, True, True)}
 
 
 def parameters(accelerator: Accelerator) -> dict[str, int]:
@@ -241,11 +267,12 @@ def parameters(accelerator: Accelerator) -> dict[str, int]:
                 1 << 16 + FUNCTIONS.index(name) for name in accelerator.functions)}
 
 
-def described(contexts: int = 1, stochastic: bool = False, dispatched: bool = False) -> dict[str, dict[str, Any]]:
+def described(contexts: int = 1, stochastic: bool = False, dispatched: bool = False, ringed: bool = False
+              ) -> dict[str, dict[str, Any]]:
     """The map of an accelerator, of which :func:`registers` has the parameters, as plain data, for manifests."""
     return {one.name: {"address": one.address, "access": one.access.name.lower(), "fields": {
         each.name: {"low": each.low, "width": each.width} for each in one.fields}}
-        for one in registers(contexts, stochastic, dispatched)}
+        for one in registers(contexts, stochastic, dispatched, ringed)}
 
 
 #: Access in the words of the page.
@@ -266,6 +293,6 @@ def table() -> str:
         text = "; ".join([register.text, *map(_bits, register.fields)])
         text += next((f" ({what})" for what, only in (
             ("two contexts", register.several), ("stochastic rounding", register.stochastic),
-            ("a dispatcher", register.dispatched)) if only), "")
+            ("a ring", register.ringed), ("a dispatcher", register.dispatched)) if only), "")
         lines.append(f"| 0x{register.address:03X} | `{register.name}` | {_WORDS[register.access]} | {text} |")
     return "\n".join(lines) + "\n"

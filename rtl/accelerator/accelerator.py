@@ -27,6 +27,7 @@ from .memories import PMemory, VMemory, WMemory, XMemory
 from .multiply import Multiply
 from .reader import Reader
 from .registers import COUNTERS, Registers
+from .ring import Ring, front_signature
 from .signatures import unit_signature, view
 from .store import Store
 from .vector import VectorOnV
@@ -119,8 +120,11 @@ class Accelerator(Component):
             self._contexts(m, parts, inside, counters)
         if system.dispatched:
             m.submodules.front = front = Front.of(system)
-            for other, signature in ((parts["registers"], answers_signature()), (control, start_signature())):
+            answers = answers_signature(system.dispatch_ring)
+            for other, signature in ((parts["registers"], answers), (control, start_signature())):
                 connect(m, view(other, signature), view(front, signature.flip()))
+            if system.dispatch_ring:
+                self._ring(m, parts, front)
             m.d.comb += [inside["load"].places.eq(front.inputs), inside["store"].places.eq(front.outputs)]
         return m
 
@@ -244,6 +248,19 @@ class Accelerator(Component):
             for what, signal in (("completed", issue.completed), ("busy", busy), ("waiting", issue.waiting)):
                 events[f"{unit.name.lower()}_{what}"] = running & signal[unit - 1]
         m.d.comb += counters.events.eq(Cat(events[name] for name in COUNTERS))
+
+    def _ring(self, m, parts, front):
+        """Descriptors: from the bus to the front of the dispatcher."""
+        registers, reader = parts["registers"], parts["reader"]
+        m.submodules.ring = ring = Ring.of(self.params)
+        signature = front_signature(self.params.dispatch)
+        connect(m, view(ring, signature), view(front, signature.flip()))
+        connect(m, ring.request, reader.ring)
+        m.d.comb += [
+            ring.ring.eq(registers.ring), registers.head.eq(ring.head), ring.attached.eq(front.attached),
+            ring.free.eq(parts["control"].free), ring.valid.eq(reader.described), ring.data.eq(reader.rdata),
+            ring.failed.eq(reader.rresp[1]),
+        ]
 
     def _contexts(self, m, parts, inside, counters):
         """Connect what says which context has the machine, and where its shares of the memories lie."""

@@ -16,6 +16,7 @@ from ..lib.layout import StructLayout
 from ..lib.names import parameter
 from .control import start_signature
 from .layouts import requests_layout
+from .ring import REASON, front_signature
 from .sizes import Sizes
 
 #: Bits of its counters.
@@ -34,22 +35,24 @@ def settings_layout():
     return StructLayout({name: WORD for name in SETTINGS})
 
 
-def answers_signature():
+def answers_signature(ringed=False):
     """What the host does beside writing settings, and what it reads, as the registers see it.
 
     ``push``: the request in the settings goes into the queue, only while that is not ``full``; ``takes``, ``clears``,
     ``selects``: it takes a completion, clears the errors, has selected a counter. ``status``: completion, error, batch,
-    quantum, overdue.
+    quantum, overdue. ``reason``, with a ring: why the descriptor of the completion was refused.
     """
     return Signature({
+        **({"reason": In(REASON)} if ringed else {}),
         "settings": Out(settings_layout()), "push": Out(1), "takes": Out(1), "clears": Out(1), "selects": Out(1),
         "full": In(1), "status": In(5), "dispatch_error": In(len(Cause)), "now": In(WORD), "completion": In(2),
         "completed": In(completion_layout(unit(2))), "tally": In(COUNT), "tally_known": In(1)})
 
 
-def done_layout():
-    """A completion, and whether its batch ended with an error."""
-    return StructLayout({"completion": completion_layout(unit(2)), "failed": 1})
+def done_layout(ringed=False):
+    """A completion, and whether its batch ended with an error; with a ring, why its descriptor was refused."""
+    reason = {"reason": REASON} if ringed else {}
+    return StructLayout({"completion": completion_layout(unit(2)), "failed": 1, **reason})
 
 
 class Front(Component):
@@ -67,6 +70,8 @@ class Front(Component):
         See :class:`~rtl.accelerator.control.Control`.
     inputs, outputs : ``Out(requests_layout(requests))``
         Places of the batch that was started last.
+    room ... why : ``Out``, ``In``
+        With a ring: see :func:`~rtl.accelerator.ring.front_signature`.
     """
     kind, area, apart = "front", "accelerator control", True
 
@@ -74,12 +79,14 @@ class Front(Component):
     class Parameters(Sizes):
         dispatch: int = parameter("dq")
         requests: int = parameter("rq")
+        dispatch_ring: bool = parameter("rg", False)
 
     @staticmethod
     def ports(params):
         places = Out(requests_layout(params.requests))
-        return {**answers_signature().flip().members, **start_signature().flip().members, "inputs": places,
-                "outputs": places}
+        ring = front_signature(params.dispatch).flip().members if params.dispatch_ring else {}
+        return {**answers_signature(params.dispatch_ring).flip().members, **start_signature().flip().members, **ring,
+                "inputs": places, "outputs": places}
 
     def body(self, platform):
         m, params, settings = Module(), self.params, self.settings
@@ -89,10 +96,15 @@ class Front(Component):
         self._completions(m, inside)
         self._counters(m, inside)
         request = inside.i_request
+        asked = {name: settings[f"request_{name}"] for name in ("input", "output", "tag")}
+        push, full = self.push, ~request.ready
+        if self.params.dispatch_ring:
+            self._ring(m, inside)
+            asked = {name: Mux(self.good, self.descriptor[name], value) for name, value in asked.items()}
+            push, full = push | self.good, full | self.on
         m.d.comb += [
-            request.valid.eq(self.push), request.payload.input.eq(settings.request_input),
-            request.payload.output.eq(settings.request_output), request.payload.tag.eq(settings.request_tag),
-            self.full.eq(~request.ready), inside.clear.eq(self.clears), self.dispatch_error.eq(inside.error),
+            request.valid.eq(push), *(request.payload[name].eq(value) for name, value in asked.items()),
+            self.full.eq(full), inside.clear.eq(self.clears), self.dispatch_error.eq(inside.error),
             self.now.eq(inside.now), self.overdue.eq(inside.overdue),
         ]
         return m
@@ -102,9 +114,10 @@ class Front(Component):
         fields = {field.name: self.settings.policy[field.low:field.low + field.width]
                   for field in BY_NAME["policy"].fields}
         policy = inside.policy
+        may = self.attached & ~self.holds if self.params.dispatch_ring else self.attached
         m.d.comb += [
-            self.attached.eq(fields["attached"]), policy.inference.eq(fields["inference"] & self.attached),
-            policy.training.eq(fields["training"] & self.attached & self.trains),
+            self.attached.eq(fields["attached"]), policy.inference.eq(fields["inference"] & may),
+            policy.training.eq(fields["training"] & may & self.trains),
             policy.priority.eq(fields["priority"]), policy.share.eq(fields["share"]),
             policy.batch.eq(Mux(fields["batch"] > self.params.requests, 0, fields["batch"])),
             policy.timeout.eq(self.settings.timeout), policy.patience.eq(self.settings.patience),
@@ -137,9 +150,17 @@ class Front(Component):
                 m.d.sync += Cat(kept).eq(Cat(item.payload.input, item.payload.output))
             m.d.comb += [self.inputs[number].eq(kept[0]), self.outputs[number].eq(kept[1])]
 
+    def _ring(self, m, inside):
+        """Room for descriptors: places for requests and completions that none has, also not one that is to come."""
+        places = self.params.dispatch
+        owed = Signal(range(2 * places + 1))    # requests and completions that are held
+        request = inside.i_request
+        m.d.comb += [self.starting.eq(inside.o_start.valid), self.room.eq(Mux(owed < places, places - owed, 0))]
+        m.d.sync += owed.eq(owed + (request.valid & request.ready | self.refused) - (self.takes & self.completion[0]))
+
     def _completions(self, m, inside):
         """A queue of completions, each with what came of its batch."""
-        layout = done_layout()
+        layout = done_layout(self.params.dispatch_ring)
         m.submodules.completions = queue = Fifo(self.params.dispatch, layout.size)
         failed = Signal()
         entry = Signal(layout)
@@ -153,6 +174,15 @@ class Front(Component):
             self.completed.eq(head.completion), self.completion.eq(Cat(queue.o.valid, head.failed & queue.o.valid)),
             queue.o.ready.eq(self.takes), self.status[:2].eq(Cat(queue.o.valid, inside.error.any())),
         ]
+        if self.params.dispatch_ring:    # what was refused is answered at once, and goes before others
+            tag, now = self.descriptor.tag, inside.now
+            m.d.comb += self.reason.eq(Mux(queue.o.valid, head.reason, 0))
+            with m.If(self.refused):
+                m.d.comb += [
+                    *(entry.completion[name].eq(tag if name == "tag" else now)
+                      for name in layout["completion"].shape.members),
+                    entry.failed.eq(0), entry.reason.eq(self.why), queue.i.valid.eq(1), inside.o_completion.ready.eq(0),
+                ]
 
     def _counters(self, m, inside):
         """Reads the counter that is selected."""

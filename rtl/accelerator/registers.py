@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
+from hbfp.isa.descriptors import NUMBER
 from hbfp.isa.registers import (
     BY_NAME,
     CONTEXT,
@@ -23,6 +24,7 @@ from ..lib.names import parameter
 from .axi import SLVERR, lite_signature
 from .control import host_signature
 from .front import answers_signature
+from .ring import ring_layout
 
 #: Registers that say what the machine is, but for the two that all machines share.
 SIZES = tuple(one.name for one in REGISTERS if one.access is Access.READ and one.address < CONTEXT)[2:]
@@ -31,9 +33,10 @@ COUNTERS = tuple(each.name for each in REGISTERS
                  if BY_NAME["cycles"].address <= each.address < SPAN and each.access is Access.READ)
 
 
-def written(contexts, stochastic=False, dispatched=False):
+def written(contexts, stochastic=False, dispatched=False, ringed=False):
     """Registers that the host writes, those of a context but once: name -> bits that are written."""
-    found = {one.name: one for one in registers(contexts, stochastic, dispatched) if one.access is Access.WRITE}
+    found = {one.name: one for one in registers(contexts, stochastic, dispatched, ringed)
+             if one.access is Access.WRITE}
     return {name: max((field.low + field.width for field in one.fields), default=WORD) for name, one in found.items()
             if name in {each.name for each in REGISTERS}}
 
@@ -54,6 +57,8 @@ class Registers(Component):
         Whether there is a register ``seed``.
     dispatched : bool
         Whether there are those of a dispatcher.
+    dispatch_ring : bool
+        Whether there are those of its ring.
 
     Members
     -------
@@ -74,6 +79,8 @@ class Registers(Component):
         Read port of the counters, of which number 0 is ``cycles``; the context stands above the number.
     settings ... tally_known : ``Out``, ``In``
         With a dispatcher: see :func:`~rtl.accelerator.front.answers_signature`.
+    ring, head : ``Out``, ``In``
+        With a ring: see :class:`~rtl.accelerator.ring.Ring`.
     """
     kind, area, apart = "registers", "accelerator control", True
 
@@ -82,11 +89,12 @@ class Registers(Component):
         sizes: tuple[int, ...] = parameter("v")
         stochastic: bool = parameter("sr", False)
         dispatched: bool = parameter("dp", False)
+        dispatch_ring: bool = parameter("rg", False)
 
         @property
         def map(self):
             """What decides which registers there are."""
-            return self.contexts, self.stochastic, self.dispatched
+            return self.contexts, self.stochastic, self.dispatched, self.dispatch_ring
 
         @property
         def contexts(self):
@@ -97,13 +105,16 @@ class Registers(Component):
         def of(cls, system):
             """The parameters of an accelerator's registers."""
             known = parameters(system)
-            return cls(tuple(known[name] for name in SIZES), system.stochastic, system.dispatched)
+            return cls(tuple(known[name] for name in SIZES), system.stochastic, system.dispatched,
+                       system.dispatch_ring)
 
     @staticmethod
     def ports(params):
         contexts, number = params.contexts, (len(COUNTERS) - 1).bit_length()
         own = {name: Out(size) for name, size in written(*params.map).items() if not BY_NAME[name].dispatched}
-        several = answers_signature().members if params.dispatched else {}
+        several = answers_signature(params.dispatch_ring).members if params.dispatched else {}
+        if params.dispatch_ring:
+            several = {**several, "ring": Out(ring_layout()), "head": In(NUMBER)}
         return {**lite_signature(contexts + params.dispatched).members, **own, **several,
                 **host_signature(contexts).members, "interrupt": Out(1), "count_en": Out(1),
                 "count_addr": Out(number + contexts - 1), "count": In(WORD), "count_known": In(1)}
@@ -164,8 +175,16 @@ class Registers(Component):
         shown |= {"refused": refused, "dispatch_status": self.status, "dispatch_error": self.dispatch_error,
                   "now": self.now, "completion": self.completion, "count_low": self.tally[:WORD],
                   "count_high": Cat(self.tally[WORD:], Const(0, 15), self.tally_known),
+                  **self._ring(m, shown),
                   **{f"completion_{name}": self.completed[name] for name in ("tag", "arrived", "started", "finished")}}
         return (shown["dispatch_enable"] & self.status[:2]).any()
+
+    def _ring(self, m, shown):
+        """Its registers, as they are shown, and why a descriptor was refused."""
+        if not self.params.dispatch_ring:
+            return {}
+        m.d.comb += [getattr(self.ring, name).eq(shown[name]) for name in self.ring.shape().members]
+        return {"completion": Cat(self.completion, Const(0, 2), self.reason), "ring_head": self.head}
 
     def _kept(self, m, takes, name, size):
         """What the host has written into a register, of each context that has it: name -> value."""

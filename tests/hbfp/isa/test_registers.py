@@ -48,6 +48,9 @@ def test_a_context_has_registers_of_its_own():
     with_dispatcher = registers(2, True, True)
     assert with_dispatcher[:len(found)] == found
     assert [each.address for each in with_dispatcher[len(found):]] == list(range(0x200, 0x200 + 4 * 19, 4))
+    with_ring = registers(2, True, True, True)
+    assert with_ring[:len(with_dispatcher)] == with_dispatcher
+    assert [each.address for each in with_ring[len(with_dispatcher):]] == list(range(0x24C, 0x24C + 4 * 7, 4))
     assert BY_NAME["share_size"].reset == Share().registers()["share_size"] == 0x10101010
 
 

@@ -49,10 +49,12 @@ OTHERS = {
     "contexts": (2, _CONTEXTS | {"counters"}),
     "dispatch": (16, _CONTEXTS | _DISPATCHED),
     "dispatch_batch": (4, _CONTEXTS | _DISPATCHED),
+    "dispatch_ring": (True, _CONTEXTS | _DISPATCHED | {"ring", "reader"}),
     "arrays": (2, {"arrays", "array_core"}),
 }
 #: Option -> what it takes beside it.
 BESIDE = {"contexts": {"p_words": 64}, "dispatch": {"contexts": 2}, "dispatch_batch": {"contexts": 2, "dispatch": 4},
+          "dispatch_ring": {"contexts": 2, "dispatch": 4, "dispatch_batch": 4},
           "arrays": {"core": replace(SYSTEM.core, cols=4, group=None)}}    # as many columns together
 
 
