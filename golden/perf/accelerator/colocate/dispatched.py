@@ -17,6 +17,7 @@ from ....spec.dispatch import Policy
 from ...dispatch.twin import Completion, Inputs, Outputs, Request, Twin
 from .. import control, model
 from ..times import Times, between_yields
+from .descriptors import Ring
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,13 @@ class Machine:
         Cycles of the program of context 0, START among them: those that the cycle model counts.
     training : Quanta, optional
         Of the program of context 1.
+    descriptors : Ring, optional
+        From which requests come.
     """
 
-    def __init__(self, twin: Twin, service: int, training: Quanta | None = None) -> None:
-        self.twin, self.service, self.training = twin, service, training
+    def __init__(self, twin: Twin, service: int, training: Quanta | None = None, descriptors: Ring | None = None
+                 ) -> None:
+        self.twin, self.service, self.training, self.descriptors = twin, service, training, descriptors
         self.state, self.timer, self.left = State.IDLE, 0, 0    # cycles in the state; places that are to come
         self.context, self.place = 0, 0    # who has the machine; the quantum that is next
         self.rings = False         # context 1 has a program, and has not the machine
@@ -87,10 +91,20 @@ class Machine:
 
     def step(self, policy: Policy, request: Request | None = None) -> Outputs:
         """One cycle."""
-        free = self.state in (State.IDLE, State.HOLD)
+        free, ring, refused = self.state in (State.IDLE, State.HOLD), self.descriptors, False
         wanted = replace(policy, training=False) if policy.training and not self.trains else policy
-        out = self.twin.step(Inputs(request, self.over, start_ready=free, policy=wanted))
+        if ring is not None:
+            if ring.holds:
+                wanted = replace(policy, training=False, inference=False)
+            if ring.given is not None:
+                given, why = ring.given
+                request, refused = (given, False) if why is None else (None, True)
+        now = self.twin.now
+        out = self.twin.step(Inputs(request, self.over, start_ready=free, completion_ready=not refused, policy=wanted))
         start = out.start if free else None
+        if ring is not None:
+            ring.step(now, free and out.start is None)
+            ring.owed += bool(request and out.request_ready) or refused
         if self.over is not None and out.done_ready:
             self.over = None
         if out.overdue and self.context and self.state in (State.START, State.RUN, State.TURN):

@@ -45,6 +45,8 @@ class Plan:
         Of that program.
     places : Places or None
         Where it yields.
+    reading : int
+        Cycles by which the read of a ring's descriptors puts off what is to be started; 0 without a ring.
     """
     unit: DispatchUnit
     policy: Policy
@@ -54,6 +56,7 @@ class Plan:
     train: Rewritten | None
     times: Times | None = None
     places: quanta.Places | None = None
+    reading: int = 0
 
     @classmethod
     def of(cls, serve: Program, train: Program | None, accelerator: Accelerator, latency: dict[str, int],
@@ -97,4 +100,4 @@ class Plan:
         """Cycles that a request takes at most, so many of which wait when it comes, itself included."""
         quantum = min(self.quantum, self.policy.patience or self.quantum)
         return int(bound(self.policy.batch, self.policy.timeout, quantum, self.service, waiting,
-                         OVERHEAD + _BEGIN + _BETWEEN))
+                         OVERHEAD + _BEGIN + _BETWEEN + self.reading))
