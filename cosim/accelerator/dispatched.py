@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from hbfp.golden.perf.dispatch.twin import Completion, Request
 from hbfp.golden.spec.dispatch import Policy
+from hbfp.isa.descriptors import Refusal
 from hbfp.isa.registers import BY_NAME
 
 from .device import BusError, Device
@@ -22,9 +23,15 @@ class Answered:
     completion : Completion
     failed : bool
         Whether its batch ended with an error.
+    refusal : Refusal or None
+        Why its descriptor was refused.
+    taken : int
+        Cycle of the device behind that in which it was taken.
     """
     completion: Completion
     failed: bool
+    refusal: Refusal | None = None
+    taken: int = 0
 
 
 def attach(device: Device, policy: Policy) -> None:
@@ -63,8 +70,9 @@ def answered(device: Device) -> list[Answered]:
     found = []
     while (state := read(device, "completion")) & 1:
         values = [read(device, f"completion_{name}") for name in Completion._fields]
-        found.append(Answered(Completion(*values), bool(state & 2)))
         write(device, "completion", 1)
+        refusal = Refusal(state >> 4) if state >> 4 else None
+        found.append(Answered(Completion(*values), bool(state & 2), refusal, device.cycle))
     return found
 
 

@@ -1,7 +1,7 @@
 """What came of a co-location: figures by name, a table, a picture, and a trace for Perfetto."""
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from hbfp.golden.perf.accelerator.colocate.followed import Followed, Turn, laten
 from hbfp.golden.perf.accelerator.colocate.plan import Plan
 from hbfp.golden.perf.dispatch.twin import Completion
 from hbfp.golden.perf.pictures import COLOURS, figure, save
+from hbfp.isa.descriptors import Refusal
 
 from ..bench.comparison import Comparison
 
@@ -40,6 +41,8 @@ class Report:
         How often a request was refused.
     late : int
         Requests whose start or end is not in the cycle that the models say.
+    denied : dict of int to (int, Refusal)
+        Request whose descriptor was refused -> when, and why.
     """
     plan: Plan
     completions: dict[int, Completion]
@@ -49,6 +52,7 @@ class Report:
     steps: int
     refused: int
     late: int
+    denied: dict[int, tuple[int, Refusal]] = field(default_factory=dict)
 
     @property
     def latency(self) -> NDArray[np.int64]:
@@ -80,6 +84,7 @@ class Report:
                 "answers": _counts(self.answers), "weights": _counts(self.weights), **_quantiles(latency),
                 "bound": plan.bound(plan.unit.depth), "exceeded": self.exceeded,
                 "steps": self.steps, "cycles": cycles, "idle": idle, "refused": self.refused, "late": self.late,
+                "denied": {why.name.lower(): sum(each == why for _, each in self.denied.values()) for why in Refusal},
                 "of_idle": self.trained / max(idle, 1), "fill": len(latency) / len(batches) / policy.batch,
                 "simulated": _quantiles(latencies(self.followed.completions)), "passed": self.passed}
 
@@ -110,6 +115,9 @@ class Report:
                 ("requests above their bound", f"{data['exceeded']:,}"), ("refused", f"{data['refused']:,}"),
                 ("steps of training", f"{data['steps']:,}"), ("idle, not in a batch", f"{data['idle']:,}"),
                 ("training, of what inference leaves idle", f"{data['of_idle']:.3f}")]
+        if self.denied:
+            told = ", ".join(f"{number} {why}" for why, number in data["denied"].items() if number)
+            rows.insert(-3, ("descriptors refused, why", f"{len(self.denied):,}: {told}"))
         for row in rows:
             made.add_row(*row)
         return made

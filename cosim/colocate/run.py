@@ -1,6 +1,6 @@
 """From two networks to what came of them: the plan, the run, the models on the same arrivals, the comparison."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..manifest import Manifest
 from ..simulate.verilator import Progress
 from . import untimed
 from .clients import Clients
+from .descriptors import Asked, RingHost, late
 from .report import Report
 from .trainer import Trainer
 from .verilog import Host, Shown, Site
@@ -39,6 +40,8 @@ class Both:
     plan : Plan
     arrivals : ndarray of int64
         Cycles in which requests are to be brought.
+    asked : Asked, optional
+        How they come from a ring of descriptors.
     """
     accelerator: Accelerator
     serving: Serving
@@ -47,6 +50,12 @@ class Both:
     batches: Any
     plan: Plan
     arrivals: np.ndarray
+    asked: Asked | None = None
+
+    @property
+    def ring(self) -> dict[str, Any]:
+        """What the models are given of the ring."""
+        return {"reads": self.asked.reads, "kinds": self.asked.kinds} if self.asked else {}
 
     def trainer(self, place: Any) -> Trainer | None:
         """The training at a place; None if nothing trains."""
@@ -63,7 +72,8 @@ def cycles(asked: dict[str, Any], plan: Plan) -> np.ndarray:
 def on_machine(both: Both) -> Report:
     """Batches and quanta in the order of the models, on the golden machine."""
     plan, clients = both.plan, both.clients
-    followed = follow(plan.unit, plan.policy, plan.service, plan.quanta, both.arrivals.tolist(), again=HOST)
+    followed = follow(plan.unit, plan.policy, plan.service, plan.quanta, both.arrivals.tolist(), again=HOST,
+                      **both.ring)
     place = None if plan.train is None else Untimed(plan.train.program)
     trainer = both.trainer(place)
     answers = untimed.run(both.accelerator, clients, trainer, None if place is None else place.dram,
@@ -81,17 +91,22 @@ def on_verilog(manifest: Manifest, both: Both, *, timing: Timing, level: str = "
         If a tool fails, the accelerator breaks a rule of AXI, or nothing goes on any more.
     """
     plan, accelerator = both.plan, both.accelerator
-    site = Site(both.clients, None if plan.train is None else plan.train.program)
+    asked = both.asked
+    site = Site(both.clients, None if plan.train is None else plan.train.program, asked.bytes if asked else 0)
     trainer = both.trainer(site.training)
     with Device(manifest.verilog, manifest.top, beat=accelerator.beat, memory=site.memory, burst=accelerator.burst,
                 contexts=2, timing=timing, level=level, progress=progress) as device:
-        shown = Host(device, site, both.clients, trainer, plan.policy).run(both.arrivals)
+        given = device, site, both.clients, trainer, plan.policy
+        shown = (RingHost(*given, asked=asked) if asked else Host(*given)).run(both.arrivals)
     stamps = [each.arrived for _, each in sorted(shown.completions.items())]
-    followed = follow(plan.unit, plan.policy, plan.service, plan.quanta, stamps, rung=shown.rung)
-    return _report(both, shown.completions, followed, shown.answers, trainer, shown.refused), shown
+    ring = {**both.ring, "taken": shown.taken} if asked else {}
+    followed = follow(plan.unit, plan.policy, plan.service, plan.quanta, shown.told if asked else stamps,
+                      rung=shown.rung, **ring)
+    report = _report(both, shown.completions, followed, shown.answers, trainer, shown.refused)
+    return replace(report, denied=shown.denied, late=report.late + late(shown.denied, followed.refused)), shown
 
 
 def _report(both, completions, followed, answers, trainer, refused):
-    late = sum(each != followed.completions[request] for request, each in completions.items())
+    other = sum(each != followed.completions.get(request) for request, each in completions.items())
     return Report(both.plan, completions, followed, answers, trainer.compared if trainer else Comparison(),
-                  trainer.done if trainer else 0, refused, late)
+                  trainer.done if trainer else 0, refused, other, followed.refused)

@@ -9,6 +9,7 @@ import numpy as np
 
 from hbfp.golden.perf.dispatch.twin import Completion, Request
 from hbfp.golden.spec.dispatch import Policy
+from hbfp.isa.descriptors import Refusal
 from hbfp.isa.registers import Cause
 from hbfp.program import Program
 
@@ -24,7 +25,7 @@ from .trainer import Trainer
 #: Of a status, and of ``interrupt_status``.
 _ERROR, _ENDED = 2, 3
 #: Cycles from the one that a register shows, or in which it is written, to the one behind the answer.
-_ANSWERED = 2
+ANSWERED = 2
 
 
 class Site:
@@ -34,20 +35,25 @@ class Site:
     ----------
     clients : Clients
     train : Program or None
+    ring : int
+        Bytes of a ring of descriptors behind both, a power of two.
 
     Attributes
     ----------
-    base, second : int
-        Where the data of the first begin, and the second.
+    base, second, ring : int
+        Where the data of the first begin, the second, and the ring.
     training : Placed or None
         The second.
     """
 
-    def __init__(self, clients: Clients, train: Program | None) -> None:
+    def __init__(self, clients: Clients, train: Program | None, ring: int = 0) -> None:
         whole = clients.program([0])
         end, self.base = room(whole)
         self.second = -(-end // PAGE) * PAGE
-        self.memory = np.full(self.second + (room(train)[0] if train else 0), UNDEFINED, np.uint8)
+        self.ring = end = self.second + (room(train)[0] if train else 0)
+        if ring:
+            self.ring = -(-end // ring) * ring
+        self.memory = np.full(self.ring + ring, UNDEFINED, np.uint8)
         put(whole, self.memory)
         clients.put(self.put)
         self.training = None
@@ -80,6 +86,10 @@ class Shown:
         Cycles, on the dispatcher's clock, in which doorbells of the training were taken.
     cause : Cause or None
         Why the training stopped, if it did.
+    told, taken : list of int
+        With a ring, cycles in which the host wrote of each request that it is there, and took each completion.
+    denied : dict of int to (int, Refusal)
+        Request whose descriptor was refused -> when, and why.
     answers : Comparison
     events : ndarray
         As of :meth:`~cosim.accelerator.device.Device.events`.
@@ -92,8 +102,16 @@ class Shown:
     rung: list[int] = field(default_factory=list)
     cause: Cause | None = None
     answers: Comparison = field(default_factory=Comparison)
+    told: list[int] = field(default_factory=list)
+    taken: list[int] = field(default_factory=list)
+    denied: dict[int, tuple[int, Refusal]] = field(default_factory=dict)
     events: np.ndarray | None = None
     offset: int = 0
+
+    @property
+    def done(self) -> int:
+        """Requests that are answered or refused."""
+        return len(self.completions) + len(self.denied)
 
 
 class Host:
@@ -127,7 +145,7 @@ class Host:
             self.ring()
         device.record()
         begin, waiting = device.cycle, deque(enumerate(arrivals.tolist()))
-        while len(shown.completions) < len(arrivals):
+        while shown.done < len(arrivals):
             if waiting:
                 left = begin + waiting[0][1] - device.cycle
                 if left <= 0:
@@ -157,7 +175,7 @@ class Host:
         attach(device, self.policy if self.trainer is not None else replace(self.policy, training=False))
         write(device, "dispatch_enable", 1)
         now = read(device, "now")
-        self.shown.offset = device.cycle - _ANSWERED - now
+        self.shown.offset = device.cycle - ANSWERED - now
         if self.trainer is not None:
             prepare(device, self.trainer.made.program, 1, address=self.site.second, share=SHARES_OF_BOTH[1])
 
@@ -168,7 +186,7 @@ class Host:
         for name, value in program.registers().items():
             write(self.device, name, value, 1)
         write(self.device, "control", 1, 1)
-        self.shown.rung.append(self.device.cycle - _ANSWERED - self.shown.offset)
+        self.shown.rung.append(self.device.cycle - ANSWERED - self.shown.offset)
 
     def ask(self, request: int) -> bool:
         """Bring a request; whether there was room for it."""
@@ -179,6 +197,10 @@ class Host:
         device, shown = self.device, self.shown
         for each in answered(device):
             tag = each.completion.tag
+            shown.taken.append(each.taken - ANSWERED - shown.offset)
+            if each.refusal is not None:
+                shown.denied[tag] = each.completion.finished, each.refusal
+                continue
             shown.completions[tag] = each.completion
             if each.failed:
                 shown.failed.append(tag)
@@ -190,5 +212,5 @@ class Host:
                 shown.cause = Cause(read(device, "cause", 1))
                 return
             self.trainer.end()
-            if further and len(shown.completions) < self.clients.count:
+            if further and shown.done < self.clients.count:
                 self.ring()

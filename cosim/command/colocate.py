@@ -9,6 +9,7 @@ the cycle model. The bound is known before anything runs.
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from rich.console import Console
@@ -39,6 +40,7 @@ from hbfp.values import refuse, writing
 from ..accelerator.device import BusError, Timing
 from ..emit import EmitError, emit_accelerator
 from ..simulate.verilator import BuildError
+from .descriptors import add_ring, corrupt_from_args, ring_of
 from .untimed import add_machine
 
 EXAMPLES = """\
@@ -46,6 +48,7 @@ examples:
   python -m cosim colocate docs/examples/serving.py docs/examples/training.py --rows 16 --block 1,16
   python -m cosim colocate serve.py none --load 0.9 --requests 300 --arrivals bursts
   python -m cosim colocate serve.py train.py --machine --timeline both.png --trace both.json
+  python -m cosim colocate serve.py train.py --ring --corrupt 0.1
 """
 #: What the options are here if nobody gives them, where it is not what they are for the models alone.
 USUAL = {"requests": "200"}
@@ -62,6 +65,7 @@ def make_parser() -> Parser:
     add_memory_options(group)
     add_noise_options(group, seed=False)
     add_machine(group)
+    add_ring(group)
     for name, text in (("json", "also write the results there"),
                        ("timeline", "draw requests, batches and quanta over time, and latencies, as PNG"),
                        ("trace", "write them for Perfetto or chrome://tracing")):
@@ -72,8 +76,9 @@ def make_parser() -> Parser:
 
 def prepare(args: argparse.Namespace) -> Callable[[], int]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
-    asked = arrivals_from_args(args)
-    accelerator = system_from_args(args, Accelerator, contexts=2, **PLACES)
+    asked = arrivals_from_args(args) | {"corrupt": corrupt_from_args(args)}
+    accelerator = system_from_args(args, Accelerator, contexts=2, **PLACES,
+                                   **({"dispatch_ring": True} if args.ring else {}))
     check_dispatched(accelerator)
     return partial(_work, args, asked, accelerator, *given_to_both(args, accelerator, ("json", "timeline", "trace")))
 
@@ -154,7 +159,10 @@ def _both(args, asked, accelerator, half, memory, noise, bar):
         raise refuse("quantum", args.quantum, str(error)) from None
     found = cycles(asked, plan)
     clients = Clients(serving, Alone(model, half, given), len(found))
-    return Both(accelerator, serving, clients, step, made and made.batches(), plan, found)
+    ring = ring_of(accelerator, len(found), asked["corrupt"], memory, asked["seed"])
+    if ring is not None:
+        plan = replace(plan, reading=ring.reads.longest)
+    return Both(accelerator, serving, clients, step, made and made.batches(), plan, found, ring)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

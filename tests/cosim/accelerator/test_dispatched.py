@@ -27,7 +27,8 @@ from rtl.accelerator.front import unit
 from .built import TWO, opened, renewed
 
 pytestmark = pytest.mark.cosim
-SYSTEM = replace(TWO, dispatch=16, dispatch_batch=4)
+#: With a ring of descriptors, which is off here: test_descriptors.py has it on, on the same build.
+SYSTEM = replace(TWO, dispatch=16, dispatch_batch=4, dispatch_ring=True)
 PART = SYSTEM.share(8)
 HALVES = (Share.of_all(0, 8), Share.of_all(8, 8))
 MEMORY = 20, SYSTEM.beat
