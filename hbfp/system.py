@@ -215,9 +215,10 @@ class Accelerator(describe.Description):
         if self.burst * self.beat > 4096:
             raise ConflictError("burst", self.burst, f"must be at most {4096 // self.beat} with beats of {self.beat} "
                                 "bytes: a burst stays in 4 KiB")
-        if self.x_words < self.word_pieces * self.memory_banks:
-            raise ConflictError("x_words", self.x_words, f"must be at least {self.word_pieces * self.memory_banks} in "
-                                f"{self.memory_banks} banks of words of {self.word_pieces} rows")
+        together = self.x_line // self.row_pieces
+        if self.x_words < together * self.memory_banks:
+            raise ConflictError("x_words", self.x_words, f"must be at least {together * self.memory_banks} in "
+                                f"{self.memory_banks} banks of words of {together} rows")
         if self.dispatch:
             if self.dispatch == 1 or self.dispatch & self.dispatch - 1:
                 raise ConflictError("dispatch", self.dispatch, "must be 0 or a power of two from 2 on")
@@ -227,7 +228,7 @@ class Accelerator(describe.Description):
         if self.dispatch_ring and not self.dispatch:
             raise ConflictError("dispatch_ring", self.dispatch_ring, "must not be given without a dispatcher")
         if self.contexts > 1:
-            for name, each in (("x_words", self.word_pieces), ("v_words", 1)):
+            for name, each in (("x_words", together), ("v_words", 1)):
                 if (value := getattr(self, name)) < (least := SHARES * max(self.memory_banks, each > 1) * each):
                     raise ConflictError(name, value, f"must be at least {least} with two contexts and "
                                         f"{self.memory_banks} banks: memories are shared by sixteenths")
@@ -239,20 +240,22 @@ class Accelerator(describe.Description):
     def _check_sparse(self):
         """ConflictError unless a row of a sparse command is some words of X, of one block."""
         core, reach = self.core, self.core.reach(self.core.rows)
-        if self.oblong:
-            raise ConflictError("cols", self.lanes, f"must be {core.rows}, as many as rows, in an accelerator with "
-                                "sparse weights")
         if core.format.terms < reach:
             raise ConflictError("block", core.format.block, f"must have at least {reach} terms along K, those of a "
                                 "sparse pass, in an accelerator with sparse weights")
-        if core.rows % core.sparse[1]:
-            raise ConflictError("rows", core.rows, f"must be a multiple of {core.sparse[1]} in an accelerator whose "
-                                "weights are {} of {}".format(*core.sparse))
+        if core.rows > self.lanes:
+            raise ConflictError("rows", core.rows, f"must be at most {self.lanes}, as many as columns, in an "
+                                "accelerator with sparse weights")
+        if core.format.terms < self.lanes:
+            raise ConflictError("block", core.format.block, f"must have at least {self.lanes} terms along K, as many "
+                                "as columns, in an accelerator with sparse weights")
+        for name, value in (("rows", core.rows), ("cols", self.lanes)):
+            if value % core.sparse[1]:
+                raise ConflictError(name, value, f"must be a multiple of {core.sparse[1]} in an accelerator whose "
+                                    "weights are {} of {}".format(*core.sparse))
         if self.mantissa < self.index:
             raise ConflictError("mantissa", self.mantissa, f"must be at least {self.index}, the bits of an index of "
                                 "sparse weights, in an accelerator")
-        if self.memory_banks:
-            raise ConflictError("memory_banks", self.memory_banks, "must be 0 where weights may be sparse")
 
     def share(self, sixteenths: int) -> Self:
         """What a context sees that has so many sixteenths of each memory: an accelerator of one context, whose programs
@@ -358,6 +361,16 @@ class Accelerator(describe.Description):
     def piece_segments(self) -> int:
         """Exponents at an address of X."""
         return max(1, self.piece // self.core.format.terms)
+
+    @property
+    def sparse_words(self) -> int:
+        """Words of V that are rows of sparse commands, or one."""
+        return max(1, self.core.reach(self.core.rows) // self.lanes)
+
+    @property
+    def x_line(self) -> int:
+        """Addresses of X that are one word of its memory: a word of V, and a row of any command, are in one."""
+        return max(self.whole // self.piece, self.row_pieces * self.spread)
 
     @property
     def x_pieces(self) -> int:

@@ -46,10 +46,10 @@ def draw(seed: int, number: int = 0, *, side: int = 8) -> Accelerator:
         terms = 4 << rng.randint(0, 3)
         values |= {"depth": rng.randint(max(side, rows), 8 * side), "block": rng.choice(((1, terms), (terms, terms)))}
         values |= _system_values(rng, cols) | {"arithmetic": rng.choice(_ARITHMETICS)}
-        if (sparse := rng.choice(_SPARSE)) is not None and rows == cols:
-            terms = rows * sparse[1] // sparse[0] << rng.randint(0, 1)
-            values |= {"sparse": sparse, "block": rng.choice(((1, terms), (terms, terms))), "arithmetic": "hbfp",
-                       "memory_banks": 0}
+        if (sparse := rng.choice(_SPARSE)) is not None and rows <= cols and not (
+                rows % sparse[1] or cols % sparse[1]):
+            terms = max(rows * sparse[1] // sparse[0], cols) << rng.randint(0, 1)
+            values |= {"sparse": sparse, "block": rng.choice(((1, terms), (terms, terms))), "arithmetic": "hbfp"}
         values |= {"short_rows": rng.randint(0, values["row_words"])}
         if values["short_rows"] == 1 or values["vector_lanes"] != cols:
             values["short_rows"] = 0

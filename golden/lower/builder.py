@@ -55,7 +55,7 @@ class Builder:
         self.schedule, self.dram = Schedule(accelerator), Dram(accelerator, filled)
         self._v_kept, self._v_behind, self._v_top = 0, 0, accelerator.v_words
         self.v = Ring("V", 0, accelerator.v_words)
-        self.x = Ring("X", 0, accelerator.x_pieces, accelerator.spread)
+        self.x = Ring("X", 0, accelerator.x_pieces, accelerator.x_line if accelerator.spread > 1 else 1)
         self.w = Ring("W", 0, accelerator.w_words, accelerator.core.rows)
         self._p = Ring("P", 0, accelerator.p_words, self.lanes // 2)
         self._programs: dict[tuple[int, ...], Span] = {}

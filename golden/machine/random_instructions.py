@@ -158,7 +158,7 @@ class Draw:
             values = {"words": words, "rows": rows, "base": v[0], "stride": v[1][1]}
             to_w, columns = pick.choice(((0, 0), (0, 1), (1, 0), (1, 1)))
             prune = int(core.takes_sparse and pick.random() < 0.5)
-            sparse = int(prune and to_w and not columns and words % system.spread == 0)
+            sparse = int(prune and to_w and not columns and words % system.sparse_words == 0)
             block = max(system.whole, core.format.terms)
             tall, wide = -(-rows // block) * block, -(-words * system.lanes // core.rows) * core.rows // system.lanes
             if not to_w:
@@ -301,7 +301,10 @@ class Draw:
     def _sparse_weights(self, weights, wide):
         """A conversion to the tiles of a WEIGHTS, of one half of column pairs if ``wide``; None if V has no room."""
         system, pick = self.accelerator, self.pick
-        words, rows = weights["tiles"] * system.spread, pick.randint(1, system.lanes)
+        words, rest = divmod(weights["tiles"] * system.core.reach(system.core.rows), system.lanes)
+        if rest:
+            return None
+        rows = pick.randint(1, system.lanes)
         v = self._place_loops([words, rows], system.v_words, step=1, distinct=False)
         return v and [Instruction(Opcode.CONVERT, {
             "to_w": 1, "words": words, "rows": rows, "base": v[0], "stride": v[1][1], "target": weights["base"],
@@ -328,7 +331,7 @@ class Draw:
         """
         pick, words = self.pick, words or self.accelerator.x_pieces
         values = {f"passes{loop}": count for loop, count in enumerate(passes)}
-        each = max(each, self.accelerator.row_pieces)
+        each *= self.accelerator.row_pieces
         found = self._place_loops([*rows, *passes], words, each=each, size=each, distinct=False)
         if not found:
             return None

@@ -43,18 +43,20 @@ class Rule:
 def sizes(accelerator: Accelerator) -> dict[str, int]:
     """The sizes that rules name."""
     return {"lanes": accelerator.lanes, "rows": accelerator.core.rows, "height": accelerator.core.height,
-            **pieces(accelerator.core.rows, accelerator.lanes),
-            "spread": accelerator.spread, **{extra: int(extra in accelerator.extras) for extra in EXTRAS},
+            **pieces(accelerator.core.rows, accelerator.lanes, accelerator.spread),
+            **{extra: int(extra in accelerator.extras) for extra in EXTRAS},
             "requests": accelerator.requests}
 
 
-def pieces(rows: int, lanes: int) -> dict[str, int]:
+def pieces(rows: int, lanes: int, spread: int) -> dict[str, int]:
     """Of these, what rows of the core and lanes of V decide: addresses of X that a word of V fills, and a row of the
-    core has; and how far, at the least, words lie apart in X whose lanes are rows there, unless rows are lanes.
+    core has; how far, at the least, words lie apart in X whose lanes are rows there, unless rows are lanes; and of
+    sparse commands, whose rows are ``spread`` dense ones, addresses of a row, and words of V that fill rows.
     """
     piece = min(rows, lanes)
     return {"word_pieces": lanes // piece, "row_pieces": rows // piece,
-            "turned": lanes * (lanes // piece) if rows != lanes else 1}
+            "turned": lanes * (lanes // piece) if rows != lanes else 1,
+            "sparse_row": rows // piece * spread, "sparse_words": max(1, rows * spread // lanes)}
 
 
 def _each(text, **rule):
@@ -98,7 +100,7 @@ RULES = {
         _each("sparse", must=Must.ZERO, when={"prune": 0}),
         _each("sparse", must=Must.ZERO, when={"to_w": 0}),
         _each("sparse", must=Must.ZERO, when={"columns": 1}),
-        _each("words", must=Must.MULTIPLE, when={"sparse": 1}, step="spread"),
+        _each("words", must=Must.MULTIPLE, when={"sparse": 1}, step="sparse_words"),
     ),
     Opcode.WEIGHTS: (
         *_counted("tiles repeats"),
@@ -114,7 +116,7 @@ RULES = {
         _each("low", must=Must.MULTIPLE, step="row_pieces"),
         _each("low", must=Must.ZERO, when={"wide_x": 0}),
         _each("sparse", must=Must.RANGE, low=0, high="sparse"),
-        _each("base row0 row1 pass0 pass1 pass2 low", must=Must.MULTIPLE, when={"sparse": 1}, step="spread"),
+        _each("base row0 row1 pass0 pass1 pass2 low", must=Must.MULTIPLE, when={"sparse": 1}, step="sparse_row"),
     ),
     Opcode.DRAIN: (
         *_counted("columns rows0 rows1"),

@@ -19,6 +19,9 @@ PORTS = {
     "w_write": (Unit.CONVERT, Unit.LOAD),
     "w_scales": (Unit.CONVERT, Unit.LOAD),
     "w_scales_read": (Unit.WEIGHTS,),
+    # Places of sparse weights.
+    "w_index": (Unit.CONVERT,),
+    "w_index_read": (Unit.WEIGHTS,),
     "p_read": (Unit.VECTOR,),
     "p_write": (Unit.LOAD,),
 }

@@ -380,9 +380,14 @@ class Convert(Component):
             transposer.i_scales_en.eq(word.valid & word.convert & word.segment & ~held.to_w),
             transposer.i_segment.eq(word.row[(part - 1).bit_length():]),
             # Of columns the exponents are known from the first row of the segment on.
-            self.scales.en.eq(held.to_w & Mux(order.columns, word.valid & word.convert & word.segment, ends)),
             self.scales.addr.eq(Mux(order.columns, word.target, turned_address)),
         ]
+        if late is not None and params.height < params.rows:    # a word of V has several segments of sparse weights
+            ends = Mux(held.sparse, self.index.en & late[:(params.height - 1).bit_length()].all(), ends)
+        elif late is not None and params.height < part:
+            ends = Mux(held.sparse, transposer.o_scale_en, ends)
+        m.d.comb += self.scales.en.eq(
+            held.to_w & Mux(order.columns, word.valid & word.convert & word.segment, ends))
         scales = [Mux(order.columns, transposer.o_scales[s], exponent) for s, exponent in enumerate(of_row)]
         places = [(piece.exponent[s], piece.invalid[s]) for piece in self._pieces() for s in range(len(piece.exponent))]
         for n, (exponent, invalid) in enumerate(places):

@@ -74,8 +74,8 @@ class Issue(Component):
         @property
         def sizes(self):
             """The sizes that rules of instructions name."""
-            return {**{name: getattr(self, name) for name in ("lanes", "rows", "height", "spread")},
-                    **pieces(self.rows, self.lanes),
+            return {**{name: getattr(self, name) for name in ("lanes", "rows", "height")},
+                    **pieces(self.rows, self.lanes, self.spread),
                     **{extra: int(extra in self.extras) for extra in EXTRAS}, "requests": self.requests}
 
         @property

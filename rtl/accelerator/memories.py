@@ -227,33 +227,44 @@ class XMemory(Component):
         return m
 
     def _side_by_side(self, m):
-        """Words of a sparse row in a memory each, which are read together.
+        """Rows that a sparse row has in memories side by side, which are read together.
 
-        The word that was asked for comes first: where it is the first of a row, all are in order.
+        The row that was asked for comes first: where it is the first of a sparse row, all are in order. With more rows
+        than columns a memory's word is one of them, of which a piece is written; with fewer it may be several.
         """
-        params, low = self.params, (self.params.spread - 1).bit_length()
-        writes, w_addr, _ = arbitrate(m, "write", [self.write], params.x_words, share=self)
-        reads, r_addr, _ = arbitrate(m, "read", [self.read], params.x_words, share=self)
-        place, words = Signal(low), []
+        params, parts, spread = self.params, self.params.row_pieces, self.params.spread
+        each = params.word_pieces * parts    # addresses of a memory's word
+        line = max(each, parts * spread)     # and of a word of all of them
+        pieces, low, inner, skip = params.x_words * parts, *((n - 1).bit_length() for n in (line, each, parts))
+        writes, w_addr, _ = arbitrate(m, "write", [self.write], pieces, share=self)
+        reads, r_addr, _ = arbitrate(m, "read", [self.read], pieces, share=self,
+                                     busy=busy_with(writes, w_addr[low:], params.memory_banks, line))
+        place, rows = Signal(range(line // parts)), []
         with m.If(reads):
-            m.d.sync += place.eq(r_addr)
-        for number in range(params.spread):
-            word = Signal(x_layout(params), name=f"word{number}")
-            ram = stored(m, f"ram{number}", params.x_words // params.spread, bits_of(x_layout(params)))
-            m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr[low:]), word.as_value().eq(ram.r_data),
-                         ram.w_en.eq(writes & (w_addr[:low] == number)), ram.w_addr.eq(w_addr[low:]),
-                         ram.w_data.eq(self.write.data)]
-            words.append(word)
-        first = Signal(x_layout(params))
-        m.d.comb += [first.as_value().eq(pick([word.as_value() for word in words], place)),
-                     self.read.data.mantissa.as_value().eq(
-                         Cat(word.mantissa.as_value() for word in (first, *words[1:]))),
-                     *(getattr(self.read.data, name).eq(getattr(first, name))
-                       for name in ("exponent", "invalid"))]
+            m.d.sync += place.eq(r_addr[skip:])
+        for number in range(line // each):
+            ram = stored(m, f"ram{number}", pieces // line, bits_of(x_piece_layout(params)) * each, parts,
+                         params.memory_banks)
+            mine = writes & (w_addr[inner:low] == number)
+            m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr[low:]), ram.w_addr.eq(w_addr[low:]),
+                         ram.w_en.eq(Mux(mine, 1 << w_addr[:inner], 0) if parts > 1 else mine),
+                         ram.w_data.eq(self.write.data.as_value().replicate(parts))]
+            found = _parts(ram.r_data, each)
+            if parts > 1:
+                rows.append(self._row(m, [View(x_piece_layout(params), part) for part in found], number))
+            else:
+                rows += found
+        sparse = place[(spread - 1).bit_length():]    # the sparse row that it is in
+        given = [pick(rows, place), *(pick(rows[n::spread], sparse) if line // parts > spread else rows[n]
+                                      for n in range(1, spread))]
+        taken = [Signal(x_layout(params), name=f"taken{n}") for n in range(spread)]
+        m.d.comb += [*(row.as_value().eq(value) for row, value in zip(taken, given, strict=True)),
+                     self.read.data.mantissa.as_value().eq(Cat(row.mantissa.as_value() for row in taken)),
+                     *(getattr(self.read.data, name).eq(getattr(taken[0], name)) for name in ("exponent", "invalid"))]
 
-    def _row(self, m, pieces):
-        """A row of the core, from its pieces."""
-        row = Signal(x_layout(self.params), name="row")
+    def _row(self, m, pieces, number=0):
+        """A row of the core, from its pieces; the ``number`` of a row beside others."""
+        row = Signal(x_layout(self.params), name=f"row{number or ''}")
         m.d.comb += row.mantissa.eq(Cat(piece.mantissa for piece in pieces))
         if self.params.exponent:
             for name in ("exponent", "invalid"):
@@ -336,7 +347,7 @@ class WMemory(Component):
     def _indices(self, m, reads, row):
         """Places of sparse weights in their groups, which convert alone writes."""
         params = self.params
-        ram = stored(m, "index", params.w_words, bits_of(w_index_layout(params)))
+        ram = stored(m, "index", params.w_words, bits_of(w_index_layout(params)), banks=params.single)
         writes, w_addr, _ = arbitrate(m, "index", [self.index_convert], params.w_words, share=self)
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(row), self.read.index.as_value().eq(ram.r_data),
                      ram.w_en.eq(writes), ram.w_addr.eq(w_addr), ram.w_data.eq(self.index_convert.data)]
@@ -352,8 +363,9 @@ class WMemory(Component):
         patient = {name: PATIENT[f"w_{name}"].name.lower() for name in begins}
 
         def waits(port):
-            return Cat(getattr(self, f"{name}_{unit}").en & begin for name, begin in begins.items()
-                       for unit in self.WRITERS if unit != patient[name]).any()
+            others = Cat(getattr(self, f"{name}_{unit}").en & begin for name, begin in begins.items()
+                         for unit in self.WRITERS if unit != patient[name]).any()
+            return others | self.index_convert.en if self.params.index else others    # each row has places
 
         def after(name):
             last = getattr(self, f"{name}_{patient[name]}")

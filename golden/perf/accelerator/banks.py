@@ -73,7 +73,7 @@ def of(program: Program, words: NDArray[np.void], firsts: NDArray[np.int64]
         streams[stream].append(found.ravel())
         before[number + 1, stream] += found.size
     system = program.accelerator
-    length, each_word = system.row_words * system.lanes, system.whole // system.piece
+    length, each_word = system.row_words * system.lanes, system.x_line
     for number, each in enumerate(program.instructions):
         if each.opcode == Opcode.MULTIPLY:
             address, outside = _rows(each)

@@ -10,7 +10,8 @@ from . import ports
 from .record import Record, made, record
 
 UNIT = int(Unit.CONVERT)
-_V_READ, _X_WRITE, _W_WRITE, _W_SCALES = (ports.NUMBER[name] for name in ("v_read", "x_write", "w_write", "w_scales"))
+_V_READ, _X_WRITE, _W_WRITE, _W_SCALES, _W_INDEX = (
+    ports.NUMBER[name] for name in ("v_read", "x_write", "w_write", "w_scales", "w_index"))
 _LOOPS = 6
 
 STATE = record(
@@ -42,9 +43,16 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     core = accelerator.core
     side, terms = accelerator.lanes, core.format.terms
     return made(STATE, terms=terms if core.blocked else min(terms, side), side=side, shared=core.blocked,
-                square=core.format.square, sparse_rows=core.rows // accelerator.spread,
+                square=core.format.square, sparse_rows=side // accelerator.spread,
                 height=min(core.height, terms, side), pieces=accelerator.row_pieces,
-                each=accelerator.whole // accelerator.piece, apart=0 if accelerator.oblong else 1)
+                each=accelerator.x_line, apart=0 if accelerator.oblong else 1)
+
+
+@njit
+def _ends_segment(s, row):
+    """Whether a row of W that a square gives ends a segment; of sparse weights, too, of which it gives fewer."""
+    height = min(s.height, s.sparse_rows) if s.sparse else s.height
+    return row % height == height - 1
 
 
 @njit
@@ -106,9 +114,13 @@ def ask(m: Record) -> None:
     else:
         if (s.later and s.by_columns) or (s.leaves and (not s.sparse or s.leaving < s.sparse_rows)):
             ports.ask(m.ports, _W_WRITE, UNIT, 0)
+        last = s.side - s.sparse_rows    # columns of the transposer before the indices of sparse weights
         if s.shared and ((s.word and s.converts and s.segment and s.by_columns) or (
-                s.leaves and s.leaving % s.height == s.height - 1)):
+                s.leaves and (_ends_segment(s, s.leaving) if not s.sparse else
+                              s.leaving >= last and _ends_segment(s, s.leaving - last)))):
             ports.ask(m.ports, _W_SCALES, UNIT, 0)
+        if s.sparse and s.leaves and s.leaving >= last:
+            ports.ask(m.ports, _W_INDEX, UNIT, 0)
 
 
 @njit

@@ -20,12 +20,12 @@ for _name, _units in PORTS.items():
 #: it, 0 for none.
 STATE = record("", "single", wants=(np.int64, (_COUNT,)), banks=(np.int64, (_COUNT, len(Unit) + 1)),
                grants=(np.int64, (_COUNT,)))
-#: Ports by which a memory is read, and written; exponents of W are a memory beside it.
+#: Ports by which a memory is read, and written; exponents and places of W are memories beside it.
 _PATIENT = np.zeros(_COUNT, np.int64)
 for _name, _unit in PATIENT.items():
     _PATIENT[NUMBER[_name]] = _unit
 _PAIRS = (*((NUMBER[f"{name}_read"], NUMBER[f"{name}_write"]) for name in "vxwp"),
-          (NUMBER["w_scales_read"], NUMBER["w_scales"]))
+          *((NUMBER[f"w_{name}_read"], NUMBER[f"w_{name}"]) for name in ("scales", "index")))
 
 
 @njit

@@ -69,6 +69,13 @@ def test_wide_layers(block, roles, products):
             if each.opcode == Opcode.MULTIPLY} == products
 
 
+@pytest.mark.parametrize("rows, cols, terms", [(4, 16, 16), (8, 16, 16)])
+def test_rows_unlike_columns(rows, cols, terms):
+    """All layers are sparse, in memories with one port, too."""
+    core = Design(rows=rows, cols=cols, sparse=(2, 4), depth=64, format=HBFPFormat(block=(1, terms)))
+    assert {sparse for sparse, _ in check(mlp(), Accelerator(core=core, memory_banks=2))} == {1}
+
+
 def test_few_rows_are_dense():
     """Up to two of the array: records come sooner than what is converted."""
     assert {sparse for sparse, _ in check(mlp(), MACHINES["plain"], 16)} == {0}

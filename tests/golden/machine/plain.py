@@ -156,7 +156,8 @@ class Plain:
 
     def sparse_to_w(self, matrix):
         """Of each row of a matrix (N, K) what is kept, in a column of W; beside W the term that each weight meets."""
-        (n, m), side, terms, i = self.core.sparse, self.core.rows, self.core.format.terms, self.i
+        (n, m), side, terms, i = self.core.sparse, self.lanes, self.core.format.terms, self.i
+        height = self.core.rows
         blocks = bfp.encode_plain(matrix, self.fmt, *self.noise)
         width = matrix.shape[1]
         beyond = [group * m + e for group in range(width // m) for e in range(n)]    # of rows of zeros
@@ -167,10 +168,10 @@ class Plain:
             lanes = [(self.kept[r] if r < i["rows"] else beyond)[k] for r in rows]
             self.w[at] = [self.digit(int(blocks.mantissa[r, lane]), c % 2)
                           for c, (r, lane) in enumerate(zip(rows, lanes, strict=True))]
-            self.terms[at] = [k // n * m % (side * m // n) + lane % m for lane in lanes]
-            if k % side == 0:
+            self.terms[at] = [k // n * m % (height * m // n) + lane % m for lane in lanes]
+            if k % height == 0:
                 places = [(r // terms if self.core.format.square else r, lanes[0] // terms) for r in rows]
-                self.scales[at // side] = tuple([each[place] for place in places]
+                self.scales[at // height] = tuple([each[place] for place in places]
                                                 for each in (blocks.exponent, blocks.invalid))
 
     def digit(self, mantissa, high):
@@ -252,8 +253,8 @@ class Plain:
 
     def dense(self, rows, _, first):
         """A tile of sparse weights as the dense one that it stands for."""
-        found = np.zeros((self.core.reach(len(rows)), len(rows)), int)
-        for (r, row), c in product(enumerate(rows), range(len(rows))):
+        found = np.zeros((self.core.reach(len(rows)), self.lanes), int)
+        for (r, row), c in product(enumerate(rows), range(self.lanes)):
             found[self.terms[first + r][c], c] += row[c]
         return list(found)
 

@@ -38,7 +38,9 @@ OBLONG = [(*design, *sides) for design, *sides in (
     ((5, (1, 32), "fp32", 3, 4, "stochastic", 9, (1, 1)), 8, 16),
     ((8, (1, 8), "fp32", 4, 0, "rne", 0, (1, 1)), 8, 4), ((8, (4, 4), "aligned", 2, 0, "rne", 0, (1, 1)), 16, 8),
     ((8, (8, 8), "fp32", 3, 0, "rne", 0, (1, 1)), 16, 4),
-    ((5, (1, 32), "fp32", 3, 4, "stochastic", 9, (1, 1)), 16, 4))]
+    ((5, (1, 32), "fp32", 3, 4, "stochastic", 9, (1, 1)), 16, 4),
+    ((5, (1, 16), "fp32", 4, 0, "rne", 9, (2, 4)), 4, 16),
+    ((8, (1, 32), "fp32", 2, 0, "rne", 0, (1, 4)), 4, 8), ((8, (16, 16), "aligned", 2, 0, "rne", 0, (1, 2)), 8, 16))]
 
 
 def machine(mantissa, block, accumulate, queue, vector_lanes=8, rounding="rne", wide=0, sparse=(1, 1), rows=8, cols=8):

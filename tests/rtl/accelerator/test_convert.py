@@ -326,27 +326,32 @@ def test_arrays_of_16(name, monkeypatch):
 OBLONG = [
     (4, 8, {"block": (1, 4)}), (8, 4, {"block": (1, 8)}), (4, 16, {"block": (8, 8)}), (16, 4, {"block": (1, 4)}),
     (4, 8, {"block": (1, 16), "rounding": "stochastic"}), (16, 4, {"block": (8, 8)}), (8, 4, {"block": (16, 16)}),
-    (4, 8, {"block": (1, 8), "mantissa": 5, "wide": 9}), (8, 4, {"block": (4, 4), "mantissa": 5, "wide": 9})]
+    (4, 8, {"block": (1, 8), "mantissa": 5, "wide": 9}), (8, 4, {"block": (4, 4), "mantissa": 5, "wide": 9}),
+    (4, 16, {"block": (1, 16), "mantissa": 5, "wide": 9, "sparse": (2, 4)}),
+    (4, 8, {"block": (1, 32), "sparse": (1, 4)})]
 
 
 @pytest.mark.parametrize("number, case", sweep(3, enumerate(OBLONG)))
 def test_rows_unlike_columns(number, case):
     """Everything that random instructions write is what the golden machine writes, piece by piece."""
     rows, cols, options = case
-    core = Design(rows=rows, cols=cols, wide=options.pop("wide", 0), format=HBFPFormat(**options))
+    options = dict(options)
+    core = Design(rows=rows, cols=cols, wide=options.pop("wide", 0), sparse=options.pop("sparse", (1, 1)),
+                  format=HBFPFormat(**options))
     sizes = Accelerator(core=core, x_words=128, v_words=64, w_words=128, p_words=64)
     draw, dut, rng = Draw(sizes, Random(number), [], 0, 0, 0, []), Convert.of(sizes), np.random.default_rng(number)
     instructions, seen = [], set()
-    while len(seen) < len(KINDS) or len(instructions) < 6:
+    while len(seen) < len(KINDS) + core.takes_sparse or len(instructions) < 6:
         instructions += draw._convert()
-        seen.add((instructions[-1]["to_w"], instructions[-1]["columns"]))
+        seen.add(tuple(instructions[-1][name] for name in ("to_w", "columns", *["sparse"] * core.takes_sparse)))
     memories = Memories(sizes)
     memories.v_data[...] = numbers(rng, memories.v_data.shape).view(np.uint32)
     memories.v.defined[...] = True
     bench, layout = Served(dut, 60000), dut.read.data.shape()
     bench.read(dut.read, {a: pack(layout, value=line) for a, line in enumerate(memories.v_data)}, Pauses(0.2, 1),
                shared=True)
-    x, w, scales = (bench.write(getattr(dut, name)) for name in ("x", "w", "scales"))
+    x, w, scales, index = (bench.write(getattr(dut, name)) if hasattr(dut, name) else []
+                           for name in ("x", "w", "scales", "index"))
     if sizes.stochastic:
         bench.hold(dut.seed, SEED)
     bench.send(bench.instructions(Opcode.CONVERT), [word(Opcode.CONVERT, **each.values) for each in instructions])
@@ -368,6 +373,10 @@ def test_rows_unlike_columns(number, case):
         got[address] = list(unpack(dut.w.data.shape(), data)["value"][address % packed * cols:][:cols])
     written = np.flatnonzero(memories.w.defined.all(1))
     assert got == {a: memories.w_data[a].tolist() for a in written.tolist()}
+    places = {address: unpack(dut.index.data.shape(), data)["value"] for _, address, data, _ in index}
+    for address in np.flatnonzero((memories.w_index >= 0).all(1)).tolist():    # that of a zero has no effect
+        assert placed(zip(got[address], places[address], strict=True)) == placed(
+            zip(memories.w_data[address].tolist(), memories.w_index[address].tolist(), strict=True))
     got = {address // core.height: data for _, address, data, _ in scales}
     assert got == {a: pack(dut.scales.data.shape(), exponent=memories.w_exponent[a], invalid=memories.w_invalid[a])
                    for a in np.unique(written // core.height).tolist()}

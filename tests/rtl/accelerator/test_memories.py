@@ -180,11 +180,14 @@ def test_words_of_a_sparse_row_are_read_together(sparse, words):
     bench.run()
 
 
+#: Words of X of a row of sparse weights lie side by side in a bank.
+SPARSE = system(block=(1, 16), sparse=(2, 4))
 #: Memory, its banks, reads and writes in the order of their priority, words that are a bank's alone, patient writes.
 SINGLE = {
     "v": (VMemory, 2, *CASES["v"][2:4], 1, set()), "v1": (VMemory, 1, *CASES["v"][2:4], 1, set()),
     "x": (XMemory, 4, ["read"], ["write"], 1, set()), "p": (PMemory, 4, ["read"], ["write"], 1, set()),
     "w": (WMemory, 4, ["read"], ["write_convert", "write_load"], 4, {"write_load"}),
+    "index": (WMemory, 4, ["read"], ["index_convert"], 1, set()), "sparse": (XMemory, 4, ["read"], ["write"], 1, set()),
     "scales": (WMemory, 4, ["read"], ["scales_convert", "scales_load"], 8, {"scales_load"}),
 }
 
@@ -193,10 +196,11 @@ SINGLE = {
 def test_a_bank_of_one_port_is_read_or_written(name):
     """Of a read and a write of one bank one is granted, of others both; what is read was written."""
     kind, banks, readers, writers, step, patient = SINGLE[name]
-    dut, rng = kind.of(replace(system(), memory_banks=banks)), np.random.default_rng(banks)
+    sizes = replace(SPARSE if name in ("index", "sparse") else system(), memory_banks=banks)
+    dut, rng, line = kind.of(sizes), np.random.default_rng(banks), sizes.x_line
     read, write = ([getattr(dut, port) for port in ports] for ports in (readers, writers))
     output = bits(read[0].scales if name == "scales" else read[0].data)
-    whole, shared = step == 1 and name != "p", banks if name in ("v", "x") else 1
+    whole, shared = name in ("v", "v1", "x"), banks if name in ("v", "x", "sparse") else 1
     words, last, seen = {}, None, set()
 
     async def play(ctx):
@@ -221,7 +225,8 @@ def test_a_bank_of_one_port_is_read_or_written(name):
             places = {each: ctx.get(asks[each].addr) for each in asks}
             granted = {each: value for each, value in zip(asks, (await ctx.tick().sample(*(
                 port.grant for port in asks.values())))[2:], strict=True)}
-            clash = len(asks) == 2 and places[False] % shared == places[True] % shared and (
+            bank = {each: place // line % shared for each, place in places.items()}
+            clash = len(asks) == 2 and bank[False] == bank[True] and (
                 name == "p" or places[False] % step == 0)
             first = writer is not None and writers[write.index(writer)] not in patient
             assert granted == {each: int(not clash or each == first) for each in asks}

@@ -28,7 +28,8 @@ def test_the_first_that_asks(name):
 
 @pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize("read, write", [("v_read", "v_write"), ("x_read", "x_write"), ("w_read", "w_write"),
-                                         ("w_scales_read", "w_scales"), ("p_read", "p_write")])
+                                         ("w_scales_read", "w_scales"), ("w_index_read", "w_index"),
+                                         ("p_read", "p_write")])
 def test_a_bank_of_one_port_is_read_or_written(read, write, single):
     """The write goes first, unless it is a patient unit's; other banks, and memories of two ports, do both."""
     state, numbers = made(ports.STATE, single=single), (ports.NUMBER[read], ports.NUMBER[write])
