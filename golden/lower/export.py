@@ -20,6 +20,10 @@ from hbfp.golden.ops.table import decompositions
 from .errors import LoweringError
 
 
+#: How often a graph is taken apart at most.
+_TIMES = 4
+
+
 def exported(model: torch.nn.Module, inputs: tuple[Any, ...], pure: bool = False) -> torch.export.ExportedProgram:
     """A model's graph.
 
@@ -52,8 +56,10 @@ def exported(model: torch.nn.Module, inputs: tuple[Any, ...], pure: bool = False
 def _traced(model, inputs, pure):
     """A model's graph by torch.export."""
     program = torch.export.export(model, inputs, strict=False)
-    parts = decompositions(program.graph) if pure else None
-    if parts is not None or pure and any(_in_place(node) for node in program.graph.nodes):
+    for turn in range(_TIMES if pure else 0):              # what an operation is made of may be made of others
+        parts = decompositions(program.graph, turn > 0)
+        if parts is None and not any(_in_place(node) for node in program.graph.nodes):
+            break
         program = program.run_decompositions(parts or {})
     return program
 

@@ -22,6 +22,13 @@ from .export import exported
 from .formats import check_formats, formats, keep_widths, sparse
 from .same import draws, shorten, spared
 
+aten = torch.ops.aten
+
+
+#: Operations that take of a tensor its shape alone.
+_OF_SHAPES = {getattr(packet, name) for packet in (aten.zeros_like, aten.ones_like, aten.full_like, aten.new_zeros,
+                                                   aten.new_ones, aten.new_full) for name in packet.overloads()}
+
 
 @dataclass
 class Graph:
@@ -137,7 +144,7 @@ def _evaluated(graph, held, given, side):
                     raise refusal(node, NO_OPERATION)
                 args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
                 results[node] = node.target(*args, **options)
-                if all(each in constants for each in node.all_input_nodes):
+                if node.target in _OF_SHAPES or all(each in constants for each in node.all_input_nodes):
                     if not chosen.isdisjoint(node.all_input_nodes):
                         chosen.add(node)
                     if isinstance(results[node], (int, float)):

@@ -16,7 +16,7 @@ from .graph import kind, named, place, refusal
 from .memory import Value
 from .nodes import Nodes
 from .operations.table import handler_of
-from .same import spared
+from .same import CASTS, spared
 from .tensors import channels_last, first_of
 from .views import is_view, seen
 
@@ -127,6 +127,9 @@ class Network(Nodes):
                                     "a mask with something for every row would do")
             self.values[node] = self.value(softmax)
             return node, ()
+        if node.target in CASTS and self.graph.results[node.args[0]].dtype == torch.bool:
+            self.values[node] = self.value(node.args[0])   # 1 and 0 already
+            return node, ()
         if is_view(node.target):
             self.values[node] = self._view(node)
             return node, ()
@@ -138,9 +141,11 @@ class Network(Nodes):
         results = torch.utils._pytree.tree_leaves(self.graph.results[node])
         results = results[:1] if operation and operation.kept else results       # the rest is for gradients
         kinds = [getattr(each, "dtype", type(each)) for each in results]
-        known = node in self.done or spared(node) or is_view(node.target) or handler_of(node.target)
+        known = (node in self.done or spared(node) or is_view(node.target) or node.target in CASTS or
+                 handler_of(node.target))
+        truths = operation is not None and operation.truth
         for each in kinds:
-            if each != torch.float32 and (known or getattr(each, "is_floating_point", False)):
+            if each != torch.float32 and not (truths and each == torch.bool) and (known or getattr(each, "is_floating_point", False)):
                 what = getattr(each, "__name__", str(each)).removeprefix("torch.")
                 raise LoweringError(f"it gives {what}; numbers of float32 would do")
         if not known:

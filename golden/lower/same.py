@@ -9,6 +9,8 @@ from torch import fx
 aten = torch.ops.aten
 #: Copies of their first operand, where the type of number stays.
 _COPIES = (aten.clone, aten.alias, aten.detach, aten.contiguous, aten.lift_fresh_copy, aten.to, aten._to_copy)
+#: Operations that give another type of number.
+CASTS = (aten.to.dtype, aten._to_copy.default)
 _SOFTMAX = aten._softmax.default
 #: Views of another shape.
 _VIEWS = (aten.view.default, aten._unsafe_view.default)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from .errors import NO_OPERATION, LoweringError
 from .memory import Value
@@ -52,9 +53,9 @@ def seen(target: Any, args: Any, options: Any, source: Value, operand: torch.Ten
         made = [Value(part, source.home) for part in parts]
         return made if isinstance(found, (tuple, list)) else made[0]
     numbers = target(_numbered(operand), *args, **options)
-    places = _addresses(source.where).ravel()
+    places = addresses(source.where).ravel()
     for part, each in zip(parts, numbers if isinstance(found, (tuple, list)) else [numbers], strict=True):
-        if each.dtype != torch.float64 or not _reads(each.resolve_neg().numpy(), places, _addresses(part)):
+        if each.dtype != torch.float64 or not _reads(each.resolve_neg().numpy(), places, addresses(part)):
             raise LoweringError(NO_OPERATION)
     made = [Value(part, source.home) for part in parts]
     return made if isinstance(found, (tuple, list)) else made[0]
@@ -71,7 +72,7 @@ def _numbered(operand):
     What lies between the elements is -1.
     """
     count = operand.numel()
-    if len(np.unique(_addresses(operand))) < count:
+    if len(np.unique(addresses(operand))) < count:
         return torch.arange(count, dtype=torch.float64).view(operand.shape)
     room = operand.untyped_storage().nbytes() // operand.element_size()
     numbers = torch.full((room,), -1.0, dtype=torch.float64)
@@ -79,8 +80,8 @@ def _numbered(operand):
     return numbers.copy_(torch.arange(count, dtype=torch.float64).view(operand.shape))
 
 
-def _addresses(where):
-    """The address of each element."""
+def addresses(where: torch.Tensor) -> NDArray[np.int64]:
+    """The address of each element of a tensor without values (:func:`golden.lower.memory.located`)."""
     found = np.full((1,) * where.dim(), where.storage_offset(), np.int64)
     for d, (size, stride) in enumerate(zip(where.shape, where.stride(), strict=True)):
         found = found + (np.arange(size) * stride).reshape(-1, *(1,) * (where.dim() - 1 - d))

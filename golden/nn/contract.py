@@ -79,7 +79,14 @@ def contract(operands: Sequence[torch.Tensor], terms: Sequence[Sequence[int]], o
         keep = {*output, *(label for term in terms[i + 1:] for label in term)}
         value, labels = _pair(value, labels, operand, list(other), keep, formats, stream, is_weight(weight, operand))
         weight = value
-    return torch.einsum(value, labels, list(output))
+    return _turned(value, labels, list(output))
+
+
+def _turned(value, labels, output):
+    """One operand with its dimensions in another order, and those that are left out added up: no product."""
+    if len(set(labels)) == len(labels) and len(output) == len(labels):
+        return value.permute([labels.index(label) for label in output])
+    return torch.einsum(value, labels, output)
 
 
 def _pair(a, a_labels, b, b_labels, keep, formats, stream, first):
@@ -88,8 +95,8 @@ def _pair(a, a_labels, b, b_labels, keep, formats, stream, first):
     batch, summed = [s for s in shared if s in keep], [s for s in shared if s not in keep]
     left = [s for s in dict.fromkeys(a_labels) if s in keep and s not in shared]
     right = [s for s in dict.fromkeys(b_labels) if s in keep and s not in shared]
-    a = torch.einsum(a, a_labels, [*batch, *left, *summed])          # one operand: no product
-    b = torch.einsum(b, b_labels, [*batch, *summed, *right])
+    a = _turned(a, a_labels, [*batch, *left, *summed])
+    b = _turned(b, b_labels, [*batch, *summed, *right])
     lead, k = len(batch), len(summed)
     common = torch.broadcast_shapes(a.shape[:lead], b.shape[:lead])
     terms = torch.broadcast_shapes(a.shape[a.dim() - k:], b.shape[lead:lead + k])

@@ -158,7 +158,7 @@ _TRANSPOSED = _register(
         x, w, Formats.read(formats), stride=tuple(stride), padding=tuple(padding),
         output_padding=tuple(output_padding), groups=groups, dilation=tuple(dilation)),
     _transposed_shape, lambda y, x, w: x.numel() * w[0].numel())
-_BIAS = _register("add_bias", "", lambda y, bias: ops.AddBias.apply(y.flatten(0, -2), bias).view(y.shape),
+_BIAS = _register("add_bias", "", lambda y, bias: ops.AddBias.apply(y.reshape(-1, y.shape[-1]), bias).view(y.shape),
                   lambda y, bias: y.shape)
 
 

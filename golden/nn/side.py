@@ -70,7 +70,8 @@ class SideMode(Mode):
         if operation is None or operation.shape == Shape.MOVE:
             y = self.parts(func, args, kwargs)
             return func(*args, **kwargs) if y is NotImplemented else y
-        if in_hbfp() or not args or not isinstance(args[0], torch.Tensor) or not _single(args[0]):
+        first = next((each for each in args if isinstance(each, torch.Tensor) and each.dtype != torch.bool), None)
+        if in_hbfp() or first is None or not _single(first):
             return func(*args, **kwargs)
         with self:
             y = operation.apart(*args, **kwargs)
@@ -89,6 +90,8 @@ class SideMode(Mode):
             return func(*args, **kwargs)
         y = (*computed(form, self.side), *(operation.kept(*args, **kwargs) if operation.kept else ()))
         y = y if len(y) > 1 else y[0]
+        if operation.truth:
+            return y != 0
         if _WATCHES:
             _measure(func, args, kwargs, y)
         return args[0].copy_(y) if func.overloadpacket.__name__.endswith("_") else y

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ..vector import programs
+from .extremes import bounded
 from .operation import Elements, Operation, Shape, Unsupported, calls
 
 aten = torch.ops.aten
@@ -66,16 +67,15 @@ def _log_sigmoid_gradient(gradient, x, kept):
 
 
 def _log_sum(x, dim, keepdim=False):
-    if [d % x.dim() for d in dim] != [x.dim() - 1]:
-        raise Unsupported(f"it is over dimensions {list(dim)} of {x.dim()}; over the last alone would do")
-    most = x.amax(-1, keepdim=True)
-    total = torch.log(torch.exp(x - most).sum(-1, keepdim=True)) + most
-    return total if keepdim else total.squeeze(-1)
+    dims = [dim] if isinstance(dim, int) else list(dim)
+    most = x.amax(dims, keepdim=True)
+    total = torch.log(torch.exp(x - most).sum(dims, keepdim=True)) + most
+    return total if keepdim else total.squeeze(dims)
 
 
 def _clamp(x, low=None, high=None):
     if isinstance(low, torch.Tensor) or isinstance(high, torch.Tensor):
-        raise Unsupported("its bounds are tensors; numbers would do")
+        raise Unsupported("its bounds are tensors")
     return Elements(programs.clamp(-math.inf if low is None else low, math.inf if high is None else high), (x,))
 
 
@@ -86,8 +86,9 @@ def _parts(name, parts, gradient=False):
 #: What an operation that the table has is made of where its form does not serve.
 APART: dict[str, Callable[..., Any]] = {"gelu": _gelu, "gelu_backward": _gelu_gradient}
 OPERATIONS = (
-    Operation("clamp", calls("clamp", "clamp_min"), Shape.ELEMENT, _clamp),
-    Operation("clamp_max", calls("clamp_max"), Shape.ELEMENT, lambda x, high: _clamp(x, None, high)),
+    Operation("clamp", calls("clamp", "clamp_min"), Shape.ELEMENT, _clamp, bounded),
+    Operation("clamp_max", calls("clamp_max"), Shape.ELEMENT, lambda x, high: _clamp(x, None, high),
+              lambda x, high: bounded(x, None, high)),
     _parts("softplus", _softplus), _parts("mish", _mish), _parts("logsumexp", _log_sum),
     Operation("log_sigmoid", calls("log_sigmoid_forward"), Shape.PARTS, parts=_log_sigmoid),
     _parts("softplus_backward", _softplus_gradient, True), _parts("mish_backward", _mish_gradient, True),

@@ -8,6 +8,7 @@ import torch
 from ..vector import programs
 from .activations import APART
 from .operation import Elements, Operation, Program, Shape, Unsupported, calls
+from .powers import power
 
 
 def _function(post: str) -> Operation:
@@ -38,9 +39,15 @@ def _unary(name: str, program: Callable[..., Program]) -> Operation:
     return Operation(name, calls(name), Shape.ELEMENT, lambda x, *given: Elements(program(*given), (x,)))
 
 
+def _from_parts(x, other, alpha=1):
+    if alpha == 1:
+        return torch.sub(other, x)
+    return torch.sub(other, x, alpha=alpha) if isinstance(other, torch.Tensor) else other - x * alpha
+
+
 def _from(x, number, alpha=1):
     if isinstance(number, torch.Tensor) or alpha != 1:
-        raise Unsupported("it takes a multiple, or another tensor; the difference the other way round would do")
+        raise Unsupported("it takes a multiple, or another tensor")
     return Elements(programs.difference_from(number), (x,))
 
 
@@ -52,7 +59,7 @@ def _power(x, exponent):
 
 def _between(x, y, weight):
     if isinstance(weight, torch.Tensor):
-        raise Unsupported("its weight is a tensor; a number would do")
+        raise Unsupported("its weight is a tensor")
     return Elements(programs.between(weight), (x, y))
 
 
@@ -68,9 +75,11 @@ OPERATIONS: tuple[Any, ...] = (
     _unary("hardtanh", programs.clamp),
     _unary("sqrt", programs.root), _unary("neg", programs.negate),
     _unary("abs", programs.absolute), _unary("sgn", programs.sign),
-    Operation("lerp", calls("lerp"), Shape.ELEMENT, _between),
+    _unary("sign", programs.sign),
+    Operation("lerp", calls("lerp"), Shape.ELEMENT, _between,
+              lambda x, y, weight: x + (y - x) * weight),
     *(Operation(name, calls(name), Shape.ELEMENT,
                 lambda x, y, z, value=1, program=program: Elements(program(value), (x, y, z)))
       for name, program in (("addcmul", programs.add_product), ("addcdiv", programs.add_quotient))),
-    Operation("rsub", calls("rsub"), Shape.ELEMENT, _from),
-    Operation("pow", calls("pow"), Shape.ELEMENT, _power))
+    Operation("rsub", calls("rsub"), Shape.ELEMENT, _from, _from_parts),
+    Operation("pow", calls("pow"), Shape.ELEMENT, _power, power))

@@ -178,6 +178,8 @@ class Operation:
         Gives, for the same arguments, what torch returns behind the first result, for gradients.
     gradient : bool
         Whether it is one that autograd calls.
+    truth : bool
+        Whether torch's result is truths: 1 and 0 here.
     """
     name: str
     calls: tuple[Any, ...]
@@ -186,6 +188,7 @@ class Operation:
     parts: Callable[..., Any] | None = None
     kept: Callable[..., tuple[Any, ...]] | None = None
     gradient: bool = False
+    truth: bool = False
 
     def apart(self, *args: Any, **kwargs: Any) -> Any:
         """The result by other operations, if there is no program for these arguments.

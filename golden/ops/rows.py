@@ -7,7 +7,7 @@ import torch
 
 from ..vector import programs
 from ..vector.side import batch_norm_factors
-from . import norms
+from . import norms, powers
 from .operation import Elements, Operation, Rows, Shape, Unsupported, calls
 from .results import ALONE, Result
 
@@ -87,30 +87,11 @@ def _sum(x, dim=None, keepdim=False, dtype=None):
     return Rows(programs.activation(), (x,), 1 if last in over else -1, results=(Result(False, over, keepdim),))
 
 
-def _most(x, dim=None, keepdim=False):
-    dims = list(range(x.dim())) if not dim else dim
-    if [d % x.dim() for d in dims] != [x.dim() - 1]:
-        raise Unsupported(f"it is over dimensions {list(dims)} of {x.dim()}; over the last alone would do")
-    return Rows(programs.row_maximum(), (x,), results=(Result(True, keep=keepdim),))
-
-
 def _variance(x, dim=None, unbiased=True, keepdim=False, *, correction=None):
     correction = int(unbiased) if correction is None else correction
     if not isinstance(dim, (list, tuple)) or [d % x.dim() for d in dim] != [x.dim() - 1] or correction:
-        raise Unsupported(f"it is over dimensions {dim} with correction {correction}; over the last alone, with "
-                          "correction 0, would do")
+        raise Unsupported(f"it is over dimensions {dim} with correction {correction}, by sums and products")
     return Rows(programs.row_variance(x.shape[-1]), (x,), results=(Result(True, keep=keepdim),))
-
-
-def _vector_norm(x, ord=2, dim=None, keepdim=False, dtype=None):
-    """Squares are added up to one row, ascending, and this in the order of the lanes."""
-    if ord != 2 or dim is not None or keepdim or dtype is not None:
-        raise Unsupported("it is none of all numbers, or no root of a sum of squares")
-    row = 1 if x.dim() > 2 else x.dim() - 1
-    squares = x.pow(2)
-    if x.dim() > 1:
-        squares = squares.sum([d for d in range(x.dim()) if d != row])
-    return squares.sum().sqrt()
 
 
 def _nothing_kept(x, *rest):
@@ -123,9 +104,8 @@ OPERATIONS = (
     Operation("layer_norm", calls("native_layer_norm"), Shape.ROW, _layer_norm),
     Operation("rms_norm", calls("_fused_rms_norm"), Shape.ROW, _rms_norm, _rms_norm_parts, _rms_norm_kept),
     Operation("group_norm", calls("native_group_norm"), Shape.PARTS, parts=_group_norm),
-    Operation("sum", calls("sum"), Shape.ROW, _sum), Operation("amax", calls("amax"), Shape.ROW, _most),
-    Operation("var", calls("var"), Shape.ROW, _variance),
-    Operation("linalg_vector_norm", calls("linalg_vector_norm"), Shape.PARTS, parts=_vector_norm),
+    Operation("sum", calls("sum"), Shape.ROW, _sum),
+    Operation("var", calls("var"), Shape.ROW, _variance, powers.variance),
     Operation("batch_norm", calls("native_batch_norm", "_native_batch_norm_legit"), Shape.ROW, _batch_norm,
               parts=norms.training, kept=_nothing_kept),
     Operation("batch_norm", calls("_native_batch_norm_legit_no_training"), Shape.ROW, _batch_norm_learned,

@@ -13,13 +13,17 @@ from . import (
     distances,
     drops,
     elements,
+    enlarged,
+    extremes,
     gates,
     gradients,
     losses,
     moves,
     norms,
     pools,
+    powers,
     rows,
+    truths,
     windows,
 )
 from .matrices import multiplies
@@ -28,7 +32,9 @@ from .operation import Operation
 OPERATIONS: tuple[Operation, ...] = (*elements.OPERATIONS, *rows.OPERATIONS, *windows.OPERATIONS, *moves.OPERATIONS,
                                      *losses.OPERATIONS, *distances.OPERATIONS, *activations.OPERATIONS,
                                      *gates.OPERATIONS, *choices.OPERATIONS, *drops.OPERATIONS, *norms.OPERATIONS,
-                                     *pools.OPERATIONS, *gradients.OPERATIONS)
+                                     *pools.OPERATIONS, *gradients.OPERATIONS,
+                                     *extremes.OPERATIONS, *powers.OPERATIONS, *enlarged.OPERATIONS,
+                                     *truths.OPERATIONS)
 #: Torch's own decompositions, kept since to collect them takes a tenth of a second.
 _usual = cache(torch.export.default_decompositions)
 _BY_CALL = {call: each for each in OPERATIONS for call in each.calls}
@@ -45,16 +51,17 @@ def parts() -> dict[Any, Callable[..., Any]]:
             for name in call.overloads()}
 
 
-def decompositions(graph: fx.Graph) -> dict[Any, Callable[..., Any]] | None:
+def decompositions(graph: fx.Graph, again: bool = False) -> dict[Any, Callable[..., Any]] | None:
     """The table of ``run_decompositions`` for a graph, overload -> function; None if there is nothing to do.
 
     Operations with parts are taken apart, and so are those that the table lacks and torch makes of others
-    (``layer_norm`` of ``native_layer_norm``). Products and what draws random numbers stay whole.
+    (``layer_norm`` of ``native_layer_norm``). Products and what draws random numbers stay whole. A graph that has been
+    taken apart may have some of the latter anew, ``again``.
     """
     own = parts()
     targets = {node.target for node in graph.nodes}
     composite = set(filter(_composite, targets))
-    if not composite and targets.isdisjoint(own):
+    if not composite and (again or targets.isdisjoint(own)):
         return None
     usual = _usual()
     return {each: usual[each] for each in composite if each in usual} | own

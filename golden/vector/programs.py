@@ -7,6 +7,7 @@ is the definition: golden and hardware execute these instructions and no other a
 """
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -261,15 +262,69 @@ def select() -> list[VectorInstruction]:
             vector(register(1), negate_a=True, c=register(2), negate_c=True, to="out")]
 
 
+def above(number: float | None = None) -> list[VectorInstruction]:
+    """1 where i0 - i1, or i0 less a number, is above 0, else 0."""
+    if number is None:
+        return [vector(to=0), vector(negate_a=True, c=register(0), to=0), vector(register(0), _1, op=Op.GATE, to="out")]
+    return [load(0, -number), vector(c=scalar(0), to=0), vector(register(0), _1, op=Op.GATE, to="out")]
+
+
+def below(number: float | None = None) -> list[VectorInstruction]:
+    """1 where i1 - i0, or a number less i0, is above 0, else 0."""
+    if number is None:
+        return [vector(to=0), vector(c=register(0), negate_c=True, to=0),
+                vector(register(0), _1, op=Op.GATE, to="out")]
+    return [load(0, number), vector(negate_a=True, c=scalar(0), to=0), vector(register(0), _1, op=Op.GATE, to="out")]
+
+
+def negated(program: list[VectorInstruction]) -> list[VectorInstruction]:
+    """1 - what a program gives last."""
+    *before, last = program
+    return [*before, replace(last, target=Target.REGISTER, target_index=0),
+            vector(register(0), negate_a=True, c=_1, to="out")]
+
+
+def differs(number: float | None = None) -> list[VectorInstruction]:
+    """1 where i0 - i1, or i0 less a number, is above or below 0, else 0."""
+    first = ([vector(to=0), vector(negate_a=True, c=register(0), to=0)] if number is None else
+             [load(0, -number), vector(c=scalar(0), to=0)])
+    return [*first, vector(register(0), register(0), op=Op.MAX, negate_a=True, to=0),
+            vector(register(0), _1, op=Op.GATE, to="out")]
+
+
+def select_of(x: float | None = None, other: float | None = None) -> list[VectorInstruction]:
+    """As :func:`select`, with numbers in place of i1 or i2 or both."""
+    def turned(number, index):
+        return [vector(negate_a=True, to=index)] if number is None else []
+    a, b = (register(1) if x is None else scalar(0)), (register(2) if other is None else scalar(1))
+    return [load(0, -(x or 0.0)), load(1, -(other or 0.0)),
+            vector(to=0), *turned(x, 1), vector(register(0), a, op=Op.GATE, to=1),
+            vector(register(0), negate_a=True, c=_1, to=0), *turned(other, 2),
+            vector(register(0), b, op=Op.GATE, to=2),
+            vector(register(1), negate_a=True, c=register(2), negate_c=True, to="out")]
+
+
+def larger() -> list[VectorInstruction]:
+    """The larger of i0 and i1."""
+    return [vector(to=0), vector(STREAM, register(0), op=Op.MAX, to="out")]
+
+
+def smaller() -> list[VectorInstruction]:
+    """The smaller of i0 and i1: what is negated, of the larger of both negated."""
+    return [vector(negate_a=True, to=0), vector(STREAM, register(0), op=Op.MAX, negate_a=True, to=0),
+            vector(register(0), negate_a=True, to="out")]
+
+
 def maximum(taps: int) -> list[VectorInstruction]:
     """The maximum of i0, i1 ... of so many rows: pooling."""
     return _chain(taps, lambda to: vector(STREAM, register(0), op=Op.MAX, to=to))
 
 
-def average(taps: int) -> list[VectorInstruction]:
-    """(i0 + i1 + ...) * (1 / taps), added in this order: pooling."""
+def average(taps: int, divisor: int | None = None) -> list[VectorInstruction]:
+    """(i0 + i1 + ...) * (1 / divisor), added in this order: pooling. The divisor is the number of taps, unless given.
+    """
     rows = [vector(to=0), *[vector(c=register(0), to=0)] * (taps - 1)]
-    return [load(0, 1 / taps), *rows, vector(register(0), scalar(0), to="out")]
+    return [load(0, 1 / (taps if divisor is None else divisor)), *rows, vector(register(0), scalar(0), to="out")]
 
 
 def _chain(taps, step):

@@ -13,6 +13,7 @@ from ..memory import Value
 from ..nodes import Handler, Made, Nodes
 from ..same import aten
 from . import tables
+from .moved import moved
 from .vector import elementwise
 
 
@@ -30,14 +31,14 @@ def cat(net: Nodes, node: Any) -> Made:
 
 
 def pad(net: Nodes, node: Any) -> Made:
-    """Put a number around a tensor; LoweringError for sides below 0."""
+    """Put a number around a tensor, or take borders off it."""
     return _padded(net, node, node.args[0], node.args[1], node.args[2] if len(node.args) > 2 else 0)
 
 
 def _padded(net, node, x, sides, value):
     """The same, with ``sides`` as torch has them: before and behind, of the last dimension first."""
     if min(sides) < 0:
-        raise LoweringError(f"it pads by {sides}; sides of 0 or more would do")
+        return moved(net, node)
     source, output = net.value(x), net.fresh(node, filled=value)
     inner = output.where
     for n, size in enumerate(reversed(source.shape)):
@@ -48,9 +49,9 @@ def _padded(net, node, x, sides, value):
 
 
 def pad_mode(net: Nodes, node: Any) -> Made:
-    """Put a number around where the mode is an argument; LoweringError for a mode other than ``constant``, too."""
+    """Put a number around where the mode is an argument; by other modes numbers of the tensor."""
     if len(node.args) > 2 and node.args[2] != "constant":
-        raise LoweringError(f"it pads by mode {node.args[2]!r}; mode 'constant' would do")
+        return moved(net, node)
     return _padded(net, node, node.args[0], node.args[1], node.args[3] if len(node.args) > 3 else 0)
 
 
@@ -131,10 +132,10 @@ def embedding(net: Nodes, node: Any) -> Made:
 
 
 def masked(net: Nodes, node: Any) -> Made:
-    """``masked_fill`` by a gate and an addend for each element; LoweringError if the mask is no constant."""
+    """``masked_fill`` by a gate and an addend for each element, or by what a mask that is computed chooses."""
     x, mask, number = node.args
     if not net.is_constant(mask):
-        raise LoweringError("its mask depends on the inputs; a constant mask would do")
+        return elementwise(net, node, programs.select_of(float(number)), net.value(mask), net.value(x))
     shut = net.constant(mask)
     gate = net.build.dram.constant((~shut).float().numpy())
     addend = net.build.dram.constant(torch.where(shut, number, -0.0).numpy())

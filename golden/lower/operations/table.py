@@ -11,6 +11,7 @@ from ..nodes import Handler
 from .convolutions import conv2d, weight_gradient, weights_gradient
 from .dropout import dropout
 from .image_gradients import images_gradient, input_gradient
+from .moved import moved
 from .moves import MOVES
 from .products import add_bias, linear, matmul, pruned
 from .tables import rows_gradient
@@ -29,4 +30,4 @@ def handler_of(target: Any) -> Handler | None:
     operation = operation_of(target)
     if operation is None or operation.shape == Shape.PARTS:
         return PRODUCTS.get(target)
-    return MOVES.get(target) if operation.shape == Shape.MOVE else vector
+    return MOVES.get(target, moved) if operation.shape == Shape.MOVE else vector

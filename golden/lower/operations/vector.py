@@ -70,6 +70,8 @@ def _rows(net, node, form, values):
     sources = [_seen(net, each, form.rows) for each in values]
     shape = sources[0].shape
     inner = form.dim % len(shape)
+    if not form.sums and -(-shape[inner] // net.build.lanes) > net.accelerator.row_words:
+        return _columns(net, node, form, sources, inner)
     if not adds_rows(form):
         _row_fits(net, shape[inner])
     if form.numbers:
@@ -96,6 +98,20 @@ def _rows(net, node, form, values):
     for place in np.ndindex(*(shape[d] for d in left)):
         own = [[each.at(dict(zip(left, place, strict=True))) for each in some] for some in (sources, given, totals)]
         sums(net.build, parts, own[0], over, inner, own[1], own[2])
+    return node, ()
+
+
+def _columns(net, node, form, sources, inner):
+    """Rows that are longer than the vector unit's, of which each element is by itself: some words of all at a time."""
+    lanes, most = net.build.lanes, net.accelerator.row_words
+    output = _space(net, node, form, 0, sources[0].shape, inner)
+    numbers = _numbers(net, node, form)
+    order = [d for d in range(len(sources[0].shape)) if d != inner] + [inner]
+    for word in range(0, -(-sources[0].shape[inner] // lanes), most):
+        parts = [each.words(inner, word, most, lanes) for each in (*sources, output)]
+        vectors.constant_rows(net.build, [each.words(0, word, most, lanes) if isinstance(each, Value) else
+                                          each[word * lanes:(word + most) * lanes] for each in numbers])
+        vectors.by_rows(net.build, form.program, parts[:-1], order, parts[-1:])
     return node, ()
 
 
@@ -165,4 +181,6 @@ def _seen(net, value, view):
         where = view(source.where)
         if where.untyped_storage()._cdata == source.where.untyped_storage()._cdata:
             break
+    else:
+        raise LoweringError("its operand cannot be seen as rows or windows; other dimensions would do")
     return Value(where, source.home)

@@ -1,0 +1,44 @@
+"""Comparisons, what is made of truths, and what truths choose: 1 stands for true, and 0 for false.
+
+The vector unit knows whether a number is above 0, and nothing else of the kind: x > y is whether x - y, rounded and
+flushed, is. So numbers closer to each other than the smallest normal number are equal. Where the difference is NaN,
+``>``, ``<`` and ``!=`` are false, and their opposites ``<=``, ``>=`` and ``==`` are true.
+"""
+
+from typing import Any
+
+import torch
+
+from ..vector import programs
+from .operation import Elements, Operation, Shape, calls
+
+aten = torch.ops.aten
+
+
+def _compared(name, program, opposite=False):
+    def form(x, y):
+        own = program() if isinstance(y, torch.Tensor) else program(float(y))
+        return Elements(programs.negated(own) if opposite else own, (x, y) if isinstance(y, torch.Tensor) else (x,))
+    return Operation(name, calls(name), Shape.ELEMENT, form, truth=True)
+
+
+def _of_truths(name, program):
+    return Operation(name, calls(f"logical_{name}", f"bitwise_{name}"), Shape.ELEMENT,
+                     lambda *operands: Elements(program, operands), truth=True)
+
+
+def _where(mask, x, other):
+    given = [each for each in (x, other) if isinstance(each, torch.Tensor)]
+    if len(given) == 2:
+        return Elements(programs.select(), (mask, x, other))
+    numbers = [None if isinstance(each, torch.Tensor) else float(each) for each in (x, other)]
+    return Elements(programs.select_of(*numbers), (mask, *given))
+
+
+OPERATIONS: tuple[Any, ...] = (
+    _compared("gt", programs.above), _compared("lt", programs.below), _compared("ne", programs.differs),
+    _compared("le", programs.above, True), _compared("ge", programs.below, True),
+    _compared("eq", programs.differs, True),
+    _of_truths("and", programs.multiply()), _of_truths("or", programs.larger()),
+    _of_truths("not", programs.difference_from(1.0)), _of_truths("xor", programs.differs()),
+    Operation("where", calls("where"), Shape.ELEMENT, _where))
