@@ -4,6 +4,7 @@ import argparse
 import os
 import re
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -50,6 +51,10 @@ class Parser(argparse.ArgumentParser):
         sys.exit(BAD_INPUT)
 
 
+#: Before the line of an error, show where it was raised: any command takes it.
+TRACEBACK = "--traceback"
+
+
 def perform(job: Callable[[], int | None]) -> int:
     """Do the work that a command line asks for; the exit status."""
     return job() or 0
@@ -59,6 +64,11 @@ def _drop_output():
     """Send what is still to be written nowhere: Python flushes once more when it ends."""
     if sys.stdout is sys.__stdout__:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _trace(error, shows):
+    if shows:
+        traceback.print_exception(error)
 
 
 def run(parser: Parser, prepare: Callable[[argparse.Namespace], Callable[[], int | None]],
@@ -84,14 +94,17 @@ def run(parser: Parser, prepare: Callable[[argparse.Namespace], Callable[[], int
         extra that is not installed.
     """
     failures = failures or {}
+    given = list(sys.argv[1:] if argv is None else argv)
+    shows, given = TRACEBACK in given, [each for each in given if each != TRACEBACK]
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):    # names of files may hold what the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     try:
-        status = perform(prepare(parser.parse_args(argv)))
+        status = perform(prepare(parser.parse_args(given)))
         sys.stdout.flush()
         return status
     except OptionError as error:
+        _trace(error, shows)
         parser.error(str(error))
     except ModuleNotFoundError as error:
         line = missing(error, parser.prog)
@@ -108,5 +121,6 @@ def run(parser: Parser, prepare: Callable[[argparse.Namespace], Callable[[], int
             _drop_output()
         parser.error(f"{error.filename or 'output'}: {error.strerror or error}")
     except tuple(failures) as error:
+        _trace(error, shows)
         print(f"{parser.prog}: error: {shown(error, LINE)}", file=sys.stderr)
         return next(status for kind, status in failures.items() if isinstance(error, kind))

@@ -160,6 +160,15 @@ def test_refused_in_one_line(place, monkeypatch, capsys, module, words, line):
     assert tree(place) == before
 
 
+def test_a_traceback_where_it_is_asked_for(place, capsys):
+    with pytest.raises(SystemExit) as stop:
+        COMMANDS["golden", "schedule"][0](["schedule", "--traceback", "--base", "8", "--boost", "4"])
+    lines = capsys.readouterr().err.splitlines()
+    assert stop.value.code == 2
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[-1] == "python -m golden: error: --boost 4: must be 8 to 16"
+
+
 @pytest.mark.parametrize("module, words, line", REFUSED[::5], ids=lambda value: None)
 def test_refused_by_a_real_process(place, module, words, line):
     before = tree(place)

@@ -13,3 +13,10 @@ def layer(name: str) -> str:
 #: Why an operation that is in no table here cannot be lowered.
 NO_OPERATION = ("the accelerator has no such operation; a model without it, or exclude it and run that part on the "
                 "host, would do")
+
+
+def broken(error: Exception) -> str:
+    """Why nothing came of a node, where not the model but the lowering is at fault."""
+    text = str(error).strip().partition("\n")[0]
+    return (f"the lowering itself fails ({type(error).__name__}{': ' if text else ''}{text}), which is no fault of the "
+            "model; --traceback shows where")

@@ -19,7 +19,6 @@ from hbfp.golden.ops.table import decompositions
 
 from .errors import LoweringError
 
-
 #: How often a graph is taken apart at most.
 _TIMES = 4
 

@@ -17,7 +17,7 @@ from hbfp.golden.ops.table import operation_of
 from hbfp.golden.vector.side import Side
 from hbfp.system import Accelerator
 
-from .errors import NO_OPERATION, LoweringError, layer
+from .errors import NO_OPERATION, LoweringError, broken, layer
 from .export import exported
 from .formats import check_formats, formats, keep_widths, sparse
 from .same import draws, shorten, spared
@@ -143,7 +143,7 @@ def _evaluated(graph, held, given, side):
                 if isinstance(node.target, torch._ops.HigherOrderOperator):
                     raise refusal(node, NO_OPERATION)
                 args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
-                results[node] = node.target(*args, **options)
+                results[node] = _result(node, args, options)
                 if node.target in _OF_SHAPES or all(each in constants for each in node.all_input_nodes):
                     if not chosen.isdisjoint(node.all_input_nodes):
                         chosen.add(node)
@@ -154,6 +154,16 @@ def _evaluated(graph, held, given, side):
                         constants.add(node)
                 nodes.append(node)
     return nodes, results, constants, inputs, distances
+
+
+def _result(node, args, options):
+    """What a node gives; LoweringError with its name if torch's graph has what torch refuses."""
+    try:
+        return node.target(*args, **options)
+    except ValueError:                                     # a line of its own
+        raise
+    except Exception as error:
+        raise refusal(node, broken(error)) from error
 
 
 def _real(result):

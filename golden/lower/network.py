@@ -11,7 +11,7 @@ from torch import fx
 from hbfp.golden.ops.table import operation_of
 from hbfp.program import Layer, Product, Tensor
 
-from .errors import NO_OPERATION, LoweringError
+from .errors import NO_OPERATION, LoweringError, broken
 from .graph import kind, named, place, refusal
 from .memory import Value
 from .nodes import Nodes
@@ -47,6 +47,8 @@ class Network(Nodes):
                 last, made = self._node(node)
             except LoweringError as error:
                 raise LoweringError(f"{of_the_job(self.number)}{refusal(node, str(error))}") from None
+            except Exception as error:
+                raise LoweringError(f"{of_the_job(self.number)}{refusal(node, broken(error))}") from error
             self.build.end_layer()
             self.behind(node, last, made)
             stop = len(self.build.schedule.instructions)
@@ -143,9 +145,9 @@ class Network(Nodes):
         kinds = [getattr(each, "dtype", type(each)) for each in results]
         known = (node in self.done or spared(node) or is_view(node.target) or node.target in CASTS or
                  handler_of(node.target))
-        truths = operation is not None and operation.truth
+        fit = {torch.float32, *([torch.bool] if operation is not None and operation.truth else ())}
         for each in kinds:
-            if each != torch.float32 and not (truths and each == torch.bool) and (known or getattr(each, "is_floating_point", False)):
+            if each not in fit and (known or getattr(each, "is_floating_point", False)):
                 what = getattr(each, "__name__", str(each)).removeprefix("torch.")
                 raise LoweringError(f"it gives {what}; numbers of float32 would do")
         if not known:

@@ -1,7 +1,7 @@
 """Images and sequences that are enlarged, or made smaller, by weights of neighbours: linear and bilinear.
 
-Along each dimension, the last first, a number is RN(x0 * RN(1 - t)) + x1 * RN(t) of its neighbours x0 and x1, as one
-fused addition of the second product gives it; places and t are torch's.
+Along each dimension, the last first, a number is x0 * RN(1 - t) + x1 * RN(t) of its neighbours x0 and x1, three
+operations; places and t are torch's.
 """
 
 from typing import Any

@@ -6,12 +6,16 @@ Covers: golden/lower/operations/moved.py, golden/lower/views.py, golden/ops/bord
 golden/ops/enlarged.py, golden/ops/powers.py, golden/ops/truths.py, golden/ops/windows.py, golden/ops/moves.py.
 """
 
+import re
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from golden.lower.errors import LoweringError
+from golden.lower.lowering import lower
 from golden.lower.operations.moved import boxes
 
 from .test_lowering import MACHINES, Of, check
@@ -135,3 +139,14 @@ def test_boxes_give_every_place_once(places):
     (np.arange(24).repeat(2), 2), (np.arange(48).reshape(6, 2, 4).transpose(0, 2, 1).reshape(6, 8), 2)])
 def test_boxes_are_few(places, most):
     assert len(list(boxes(places))) <= most
+
+
+def test_a_fault_of_the_lowering_is_one_line(monkeypatch):
+    def fails(*given):
+        raise IndexError("no such\nplace")
+    monkeypatch.setattr("golden.lower.operations.vector.elementwise", fails)
+    line = ("Layer '0' (tanh) cannot be lowered: the lowering itself fails (IndexError: no such), which is no fault of "
+            "the model; --traceback shows where")
+    with pytest.raises(LoweringError, match=f"^{re.escape(line)}$") as caught:
+        lower(nn.Sequential(nn.Tanh()).eval(), (torch.ones(3),), MACHINES["8"])
+    assert isinstance(caught.value.__cause__, IndexError)
