@@ -80,7 +80,8 @@ def computes(node: fx.Node) -> bool:
     """Whether a node is an operation on real numbers that has a program: the accelerator's, whatever it is of."""
     operation, given = operation_of(node.target), node.meta.get("val")
     real = not isinstance(given, torch.Tensor) or given.is_floating_point()
-    return operation is not None and operation.shape != Shape.MOVE and real
+    chooses = node.target == aten.where.self               # of what a host knows by that host
+    return operation is not None and operation.shape != Shape.MOVE and real and not chooses
 
 
 def _fixed(module, known, mask):
