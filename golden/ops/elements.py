@@ -52,8 +52,10 @@ def _from(x, number, alpha=1):
 
 
 def _power(x, exponent):
-    if isinstance(exponent, torch.Tensor) or not isinstance(x, torch.Tensor) or exponent not in (1, 2, 3, 4):
-        raise Unsupported("its exponent is none of 1, 2, 3 and 4; one of these would do")
+    if isinstance(x, torch.Tensor) and isinstance(exponent, torch.Tensor):
+        raise Unsupported("its base and its exponent are tensors; a number for one of them would do")
+    if not isinstance(x, torch.Tensor) or exponent not in (1, 2, 3, 4):
+        raise Unsupported(f"its exponent {exponent} is none of 1, 2, 3 and 4, or its base is a number")
     return Elements(programs.power(int(exponent)) if exponent > 1 else programs.activation(), (x,))
 
 

@@ -20,7 +20,7 @@ def power(x: Any, exponent: Any) -> torch.Tensor:
             raise Unsupported(f"its base is {x}; one above 0 would do")
         return torch.exp(exponent * math.log(x))
     if isinstance(exponent, torch.Tensor):
-        raise Unsupported("its exponent is a tensor; a number would do")
+        raise Unsupported("its base and its exponent are tensors; a number for one of them would do")
     if exponent == 0:
         return torch.ones_like(x)
     if exponent < 0:

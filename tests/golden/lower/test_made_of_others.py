@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def written(x):
-    y = torch.zeros(2, 12)
+    y = torch.zeros(3, 12)
     y[:, [1, 4, 5]] = x[:, :3]
     y[:, 7:9] = 2.5
     return y
@@ -127,10 +127,9 @@ def test_layers(model, shape):
 def test_boxes_give_every_place_once(places):
     found = np.full(places.shape, -1)
     for box in boxes(places):
-        own = found[box.target]
-        assert (own == -1).all()
-        grid = np.indices(own.shape)
-        own[...] = box.first + sum(axis * step for axis, step in zip(grid, box.steps, strict=True))
+        assert (found[box.target] == -1).all()
+        grid = np.indices(found[box.target].shape)
+        found[box.target] = box.first + sum(axis * step for axis, step in zip(grid, box.steps, strict=True))
     np.testing.assert_array_equal(found, places)
 
 
