@@ -111,8 +111,8 @@ class Head(nn.Module):
     ([gn.convert(Head(), EIGHT, exclude=["head"])],
      ("Model 0 of the job: Layer 'head' multiplies in FP32, in a model that golden.nn.convert has converted; to "
       "convert it, too, would do")),
-    ([*pair(None), nn.Sequential(nn.Linear(20, 4), nn.Hardsigmoid())],
-     ("Model 1 of the job: Layer '1' (hardsigmoid) cannot be lowered: the accelerator has no such operation; a model "
+    ([*pair(None), nn.Sequential(nn.Linear(20, 4), nn.RReLU())],
+     ("Model 1 of the job: Layer '1' (rrelu) cannot be lowered: the accelerator has no such operation; a model "
       "without it, or exclude it and run that part on the host, would do")),
     ([nn.Sequential(nn.Linear(600, 4)), *pair(None)],
      "Model 0 of the job: Shapes of input and weight must be (..., I) and (O, I), not (3, 20) and (4, 600)")])

@@ -84,8 +84,6 @@ def test_whole_numbers_and_truths_are_numbers():
 
 def test_what_has_no_formula():
     x = torch.ones(2, 3)
-    with pytest.raises(Unsupported, match=r"^it is over dimensions \[0\] of 2; over the last alone would do$"):
-        operation_of(aten.logsumexp).parts(x, [0])
-    with pytest.raises(Unsupported, match="^its bounds are tensors; numbers would do$"):
+    with pytest.raises(Unsupported, match="^its bounds are tensors$"):
         operation_of(aten.clamp).form(x, x)
     assert operation_of(aten.gelu).apart(x, approximate="sinus") is NotImplemented
