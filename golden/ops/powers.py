@@ -131,7 +131,7 @@ def _hard_shrunk(x, bound=0.5):
 
 
 def _parts(name, parts, gradient=False):
-    return Operation(name, calls(name), Shape.PARTS, parts=parts, gradient=gradient)
+    return Operation(name.strip("_"), calls(name), Shape.PARTS, parts=parts, gradient=gradient)
 
 
 OPERATIONS = (

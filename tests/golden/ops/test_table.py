@@ -54,9 +54,11 @@ def test_rows_and_images_are_views():
     x = torch.randn(2, 3, 4, 6)
     rows = operation_of(aten.native_layer_norm).form(x, [4, 6], None, None, 1e-5)
     assert rows.sums and rows.rows(x).shape == (2, 3, 24) and rows.result(rows.rows(x)).shape == x.shape
-    mean = operation_of(aten.mean).form(x, [1])
-    assert mean.images(x).shape == (8, 6, 3, 1) and mean.places(torch.empty(2, 4, 6)).shape == (8, 6, 1, 1)
-    assert torch.equal(mean.images(x)[4, 5, 2, 0], x[1, 2, 0, 5])
+    mean = operation_of(aten.mean).form(x, [0])
+    assert mean.images(x).shape == (12, 6, 2, 1) and mean.places(torch.empty(3, 4, 6)).shape == (12, 6, 1, 1)
+    assert torch.equal(mean.images(x)[5, 4, 1, 0], x[1, 1, 1, 4])
+    with pytest.raises(Unsupported, match=r"^it is a mean over dimensions \[1\] of 4, a sum and a product$"):
+        operation_of(aten.mean).form(x, [1])               # images and channels of which no view is in torch's order
     line = operation_of(aten.avg_pool1d).form(x[0], [2], padding=[1])
     assert line.images(x[0]).shape == (3, 4, 1, 6)
     assert (line.size, line.stride, line.padding) == ((1, 2), (1, 2), (0, 1))
