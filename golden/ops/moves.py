@@ -10,5 +10,6 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "im2col", "repeat_interleave", "slice_scatter",
         "select_scatter", "reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d",
         "upsample_nearest1d", "upsample_nearest2d", "_upsample_nearest_exact1d", "_upsample_nearest_exact2d"), ())}
-OPERATIONS = tuple(Operation(name.strip("_"), calls(*(names or (name,))), Shape.MOVE, gradient=name.endswith("_backward"))
+OPERATIONS = tuple(Operation(name.strip("_"), calls(*(names or (name,))), Shape.MOVE,
+                             gradient=name.endswith("_backward"))
                    for name, names in _NAMES.items())
