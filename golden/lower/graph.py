@@ -21,6 +21,7 @@ from .errors import NO_OPERATION, LoweringError, broken, layer
 from .export import exported
 from .formats import check_formats, formats, keep_widths, sparse
 from .same import draws, shorten, spared
+from .transposed import as_gradients
 
 aten = torch.ops.aten
 
@@ -97,6 +98,7 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
              if key in program.constants}
     given = dict(zip(signature.user_inputs, torch.utils._pytree.tree_leaves(inputs), strict=True))
     shorten(program.graph)
+    as_gradients(program.graph)
     recognise(program.graph, _fixed(program.graph, given))
     returned = [each for each, spec in zip(program.graph.output_node().args[0], signature.output_specs, strict=True)
                 if spec.kind == OutputKind.USER_OUTPUT]          # the others are what forward changes of the model

@@ -1,6 +1,5 @@
 """The gradient of a convolution's images: for each phase of its stride, g convolved with the turned taps there."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,13 +34,6 @@ hbfp = torch.ops.hbfp
 WORD = 4
 #: A convolution of single pixels.
 _PIXELS = Window((1, 1), (1, 1), (0, 0), (1, 1))
-
-
-def input_gradient(g: torch.Tensor, w: torch.Tensor, sides: Sequence[int], *options: Any) -> torch.Tensor:
-    """The gradient of a convolution's images (N, C, H, W), of which ``sides`` are H and W: a node of a step."""
-    *_, groups, _ = options
-    x = torch.zeros(g.shape[0], w.shape[1] * groups, *sides)
-    return hbfp.conv2d_backward(g, x, w, *options, [True, False])[0]
 
 
 def images_gradient(net: Nodes, node: Any) -> Made:

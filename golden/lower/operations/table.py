@@ -8,9 +8,10 @@ from hbfp.golden.ops.operation import Shape
 from hbfp.golden.ops.table import operation_of
 
 from ..nodes import Handler
+from ..transposed import conv_transpose, input_gradient
 from .convolutions import conv2d, weight_gradient, weights_gradient
 from .dropout import dropout
-from .image_gradients import images_gradient, input_gradient
+from .image_gradients import images_gradient
 from .moved import moved
 from .moves import MOVES
 from .products import add_bias, linear, matmul, pruned
@@ -22,7 +23,7 @@ PRODUCTS: dict[Any, Handler] = {
     hbfp.linear.default: linear, hbfp.matmul.default: matmul, hbfp.conv2d.default: conv2d,
     hbfp.add_bias.default: add_bias, torch.ops.aten.embedding_dense_backward.default: rows_gradient,
     hbfp.dropout.default: dropout, hbfp.pruned.default: pruned,
-    input_gradient: images_gradient, weight_gradient: weights_gradient}
+    input_gradient: images_gradient, conv_transpose: images_gradient, weight_gradient: weights_gradient}
 
 
 def handler_of(target: Any) -> Handler | None:

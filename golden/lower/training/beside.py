@@ -17,9 +17,9 @@ from hbfp.program import Layer, Product
 
 from ..graph import named, place
 from ..operations.convolutions import weight_gradient
-from ..operations.image_gradients import input_gradient
 from ..operations.tables import BY_NUMBER
 from ..schedule import Emission, Span
+from ..transposed import input_gradient
 from .space import homes
 
 #: Words of V from which on a quarter of it holds pieces that are long enough.

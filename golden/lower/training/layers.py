@@ -10,8 +10,8 @@ from hbfp.golden.nn.placed import at_step
 from hbfp.golden.nn.side import sided
 
 from ..operations.convolutions import weight_gradient
-from ..operations.image_gradients import input_gradient
 from ..tensors import first_of
+from ..transposed import input_gradient
 from .capture import Batch, Capture
 from .reference import Reference
 

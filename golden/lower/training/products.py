@@ -16,7 +16,7 @@ from hbfp.golden.nn.placed import Product, read
 
 from ..graph import named
 from ..operations.convolutions import weight_gradient
-from ..operations.image_gradients import input_gradient
+from ..transposed import input_gradient
 from .inserted import inserted
 
 #: The name under which a node keeps the layer that called it.

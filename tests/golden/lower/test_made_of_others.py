@@ -2,11 +2,13 @@
 
 Several functions are one model, since to trace a model takes longer than to run it.
 
-Covers: golden/lower/operations/moved.py, golden/lower/views.py, golden/ops/borders.py, golden/ops/extremes.py,
+Covers: golden/lower/operations/moved.py, golden/lower/views.py, golden/lower/transposed.py,
+golden/ops/borders.py, golden/ops/extremes.py,
 golden/ops/enlarged.py, golden/ops/powers.py, golden/ops/truths.py, golden/ops/windows.py, golden/ops/moves.py.
 """
 
 import re
+from math import prod
 
 import numpy as np
 import pytest
@@ -28,6 +30,10 @@ def written(x):
     y[:, [1, 4, 5]] = x[:, :3]
     y[:, 7:9] = 2.5
     return y
+
+
+def kernel(*shape):
+    return torch.linspace(-1, 1, prod(shape)).reshape(shape)
 
 
 #: Name -> shapes of inputs, and functions of them.
@@ -92,6 +98,11 @@ CASES = {
     "constants": (((3, 21),), [
         lambda x: torch.zeros_like(x) + x, lambda x: torch.cat([torch.ones(3, 1), x], 1),
         lambda x: x.new_full((3, 21), 2.0) * x, lambda x: torch.full_like(x, 3.0) - x, lambda x: written(x)[:, ::2]]),
+    "transposed": (((2, 4, 3, 5),), [
+        lambda x: F.conv_transpose2d(x, kernel(4, 7, 2, 2), kernel(7), 2),
+        lambda x: F.conv_transpose2d(x, kernel(4, 8, 3, 3), None, 2, 1, 1),
+        lambda x: F.conv_transpose2d(x, kernel(4, 3, 4, 3), kernel(6), (2, 1), 1, groups=2),
+        lambda x: F.conv_transpose1d(x[:, :, 0], kernel(4, 5, 4), None, 3, 1)]),
     "sums of products": (((2, 3, 5, 8), (2, 3, 6, 8)), [
         lambda x, y: torch.einsum("bhid,bhjd->bhij", x, y), lambda x, y: torch.einsum("bhid,bhjd->bhji", x, y),
         lambda x, y: torch.einsum("bhid,ed->beih", x, y[0, 0]), lambda x, y: torch.tensordot(x[0, 0], y[0, 0].t(), 1)])}
