@@ -327,8 +327,8 @@ OBLONG = [
     (4, 8, {"block": (1, 4)}), (8, 4, {"block": (1, 8)}), (4, 16, {"block": (8, 8)}), (16, 4, {"block": (1, 4)}),
     (4, 8, {"block": (1, 16), "rounding": "stochastic"}), (16, 4, {"block": (8, 8)}), (8, 4, {"block": (16, 16)}),
     (4, 8, {"block": (1, 8), "mantissa": 5, "wide": 9}), (8, 4, {"block": (4, 4), "mantissa": 5, "wide": 9}),
-    (4, 16, {"block": (1, 16), "mantissa": 5, "wide": 9, "sparse": (2, 4)}),
-    (4, 8, {"block": (1, 32), "sparse": (1, 4)})]
+    (4, 8, {"block": (1, 32), "sparse": (1, 4)}),
+    (4, 16, {"block": (1, 16), "mantissa": 5, "wide": 9, "sparse": (2, 4)})]
 
 
 @pytest.mark.parametrize("number, case", sweep(3, enumerate(OBLONG)))
