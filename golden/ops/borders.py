@@ -57,7 +57,7 @@ def average(x: torch.Tensor, size: Any, stride: Any = (), padding: Any = 0, ceil
     around = bordered(x, padding, behind, 0.0)
     if divisor_override is not None:
         return aten.avg_pool2d(around, size, stride, 0, False, True, divisor_override)
-    high, wide = (_counts(side, *each, count_include_pad) for side, *each in
+    high, wide = (_counts(*each, count_include_pad) for each in
                   zip(x.shape[-2:], size, stride, padding, behind, strict=True))
     if len({*high}) == len({*wide}) == 1:
         return aten.avg_pool2d(around, size, stride, 0, False, True, high[0] * wide[0])

@@ -134,7 +134,7 @@ def prepare_colocate(args: Namespace) -> Callable[[], int | None]:
     asked = arrivals_from_args(args)
     accelerator = system_from_args(args, Accelerator, contexts=2, **PLACES)
     check_dispatched(accelerator)
-    points = [None] if args.bandwidth is None else args.bandwidth.split(",")
+    points: list[Any] = [None] if args.bandwidth is None else args.bandwidth.split(",")
     args = Namespace(**vars(args) | {"bandwidth": points[0]})
     half, _, noise = given_to_both(args, accelerator, ("json", "timeline"))
     memories = [memory_from_args(Namespace(**vars(args) | {"bandwidth": each}), accelerator) for each in points]

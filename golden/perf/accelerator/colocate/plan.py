@@ -15,7 +15,7 @@ from hbfp.system import Accelerator
 from .. import control
 from ..model import times
 from ..times import Times
-from . import quanta
+from . import quanta as yielding
 from .dispatched import Quanta
 from .dispatched import quanta as quanta_of
 
@@ -55,13 +55,13 @@ class Plan:
     quanta: Quanta | None
     train: Rewritten | None
     times: Times | None = None
-    places: quanta.Places | None = None
+    places: yielding.Places | None = None
     reading: int = 0
 
     @classmethod
     def of(cls, serve: Program, train: Program | None, accelerator: Accelerator, latency: dict[str, int],
            dram_latency: int, bandwidth: int, *, batch: int, timeout: float, quantum: float, patience: float = 0,
-           places: quanta.Places | None = None) -> Self:
+           places: yielding.Places | None = None) -> Self:
         """From programs for half of the memories each, the first with a full batch.
 
         Parameters
@@ -83,9 +83,9 @@ class Plan:
         pieces, each, cut, found = np.zeros(0, np.int64), None, None, None
         if train is not None:
             most = max(1, int(quantum * service))
-            places, cut, found = quanta.refined(places or quanta.sought(train, most, latency, *memory), most, latency,
-                                                *memory)
-            pieces, each = quanta.quanta(cut.program, found), quanta_of(cut.program, latency, *memory, found)
+            places = places or yielding.sought(train, most, latency, *memory)
+            places, cut, found = yielding.refined(places, most, latency, *memory)
+            pieces, each = yielding.quanta(cut.program, found), quanta_of(cut.program, latency, *memory, found)
         unit = DispatchUnit(depth=accelerator.dispatch, tag=32)
         policy = Policy(batch=batch, timeout=round(timeout * service), training=train is not None,
                         patience=round(patience * service))
