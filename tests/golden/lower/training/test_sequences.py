@@ -151,7 +151,6 @@ def test_parts_of_a_step():
 
 
 @pytest.mark.parametrize(("model", "line"), [
-    (pooled(nn.PReLU()), "Layer 'forward layer' (prelu_kernel) cannot be lowered"),
     (Made(lambda own, x: own.classes(own.hidden(x).cumsum(1)).mean(1)), "Layer 'forward cumsum' (cumsum) cannot be"),
     (pooled(nn.Dropout(0.5)), "Layer 'forward layer' (dropout) cannot be lowered: it drops elements at random")])
 def test_refusals(model, line):
