@@ -239,7 +239,7 @@ class Builder:
         try:
             return self._spread(words, loads, found, apart)
         except LoweringError:
-            self.v.release()
+            self.v.anew()
             return self._spread(words, loads, found, [None for _ in loads])
 
     def _spread(self, words, loads, found, apart):
@@ -282,7 +282,7 @@ class Builder:
                     self.v.hold(span)
             return [self.v.take(words, kept=True) if span is None else span for span in found]
         except LoweringError:
-            self.v.release()
+            self.v.anew()
             return [self.v.take(words, kept=True) for _ in found]
 
     def _found(self, words, load):

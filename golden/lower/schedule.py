@@ -242,6 +242,11 @@ class Ring:
         """Let all pieces that were kept be given out again."""
         self._kept.clear()
 
+    def anew(self) -> None:
+        """The same, and give out pieces from the start."""
+        self.release()
+        self.next = self.start
+
     def _free(self, at, words):
         """The first address from ``at`` on at which so many would overlap nothing that is kept."""
         for span in sorted(self._kept, key=lambda span: span.start):

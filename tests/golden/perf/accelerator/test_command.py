@@ -86,12 +86,12 @@ def test_a_job(tmp_path):
 
 def test_a_job_that_cannot_be_lowered(tmp_path, capsys):
     file = tmp_path / "job.py"
-    file.write_text(JOB.format(last="Hardsigmoid"))
+    file.write_text(JOB.format(last="RReLU"))
     with pytest.raises(SystemExit) as stop:
         main(["perf", str(file), "--rows", "8", "--cols", "8", "--block", "1,8"])
     assert stop.value.code == 2
     assert capsys.readouterr().err == (
-        f"python -m golden: error: MODEL {file}: Model 0 of the job: Layer '1' (hardsigmoid) cannot be lowered:"
+        f"python -m golden: error: MODEL {file}: Model 0 of the job: Layer '1' (rrelu) cannot be lowered:"
         " the accelerator has no such operation; a model without it, or exclude it and run that part on the host, "
         "would do\n")
 

@@ -92,7 +92,7 @@ def test_several_bandwidths(tmp_path, capsys):
     assert slow["limits"]["DRAM"] > 0.9 > fast["limits"]["DRAM"] and slow["limits"]["array"] < fast["limits"]["array"]
     assert slow["quantum"] <= 30 * slow["service"] and picture.read_bytes()[:4] == b"\x89PNG"
     text = capsys.readouterr().out
-    assert "DRAM" in text and "vector" in text
+    assert "DRAM" in text and "array" in text
     assert main([*words, "--bandwidth", "32"]) == 0
     alone = json.loads(out.read_text())
     assert {name: each for name, each in alone.items() if "seconds" not in name} == {
