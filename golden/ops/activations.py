@@ -8,7 +8,7 @@ import torch
 
 from ..vector import programs
 from .extremes import bounded
-from .operation import Elements, Operation, Shape, Unsupported, calls
+from .operation import Elements, Operation, Shape, Unsupported, calls, dims_of
 
 aten = torch.ops.aten
 _CUBE, _ROOT = 0.044715, math.sqrt(2 / math.pi)
@@ -67,7 +67,7 @@ def _log_sigmoid_gradient(gradient, x, kept):
 
 
 def _log_sum(x, dim, keepdim=False):
-    dims = [dim] if isinstance(dim, int) else list(dim)
+    dims = dims_of(x, dim)
     most = x.amax(dims, keepdim=True)
     total = torch.log(torch.exp(x - most).sum(dims, keepdim=True)) + most
     return total if keepdim else total.squeeze(dims)

@@ -10,21 +10,15 @@ from typing import Any
 import torch
 
 from ..vector import programs
-from .operation import Elements, Operation, Rows, Shape, Unsupported, Windows, calls
+from .operation import Elements, Operation, Rows, Shape, Unsupported, Windows, calls, dims_of
 from .results import Result
 from .windows import LONGEST, pixels
 
 aten = torch.ops.aten
 
 
-def _dims(x, dim):
-    if dim is None or isinstance(dim, (list, tuple)) and not dim:
-        return tuple(range(x.dim()))
-    return tuple(sorted(d % x.dim() for d in ([dim] if isinstance(dim, int) else dim)))
-
-
 def _most(x, dim=None, keepdim=False):
-    over = _dims(x, dim)
+    over = dims_of(x, dim)
     if over == (x.dim() - 1,):
         return Rows(programs.row_maximum(), (x,), results=(Result(True, keep=keepdim),))
     window = pixels(x, over)
@@ -34,7 +28,7 @@ def _most(x, dim=None, keepdim=False):
 
 
 def _most_parts(x, dim=None, keepdim=False):
-    over = _dims(x, dim)
+    over = dims_of(x, dim)
     if not over:
         return x
     y = x
@@ -56,7 +50,7 @@ def _along(x, dim):
 
 
 def _least(x, dim=None, keepdim=False):
-    return -aten.amax(-x, list(_dims(x, dim)), keepdim)
+    return -aten.amax(-x, list(dims_of(x, dim)), keepdim)
 
 
 def _of(whole, larger, place, name):
@@ -77,7 +71,7 @@ def bounded(x: torch.Tensor, low: Any = None, high: Any = None) -> torch.Tensor:
 
 
 OPERATIONS: tuple[Operation, ...] = (
-    Operation("maximum", calls("maximum"), Shape.ELEMENT, lambda x, y: Elements(programs.larger(), (x, y))),
+    Operation("maximum", calls("maximum"), Shape.ELEMENT, lambda x, y: Elements(programs.maximum(2), (x, y))),
     Operation("minimum", calls("minimum"), Shape.ELEMENT, lambda x, y: Elements(programs.smaller(), (x, y))),
     Operation("amax", calls("amax"), Shape.ROW, _most, _most_parts),
     Operation("amin", calls("amin"), Shape.PARTS, parts=_least),

@@ -220,6 +220,12 @@ def keeps_zeros(program: Program, operands: int = 1) -> bool:
     return not (elements(list(program), *[np.zeros(1, np.uint32)] * operands) << 1).any()
 
 
+def dims_of(x: torch.Tensor, dim: Any) -> tuple[int, ...]:
+    """The dimensions that an argument of torch names, ascending; all of them for None and for an empty list."""
+    dims = [dim] if isinstance(dim, int) else dim or range(x.dim())
+    return tuple(sorted(d % x.dim() for d in dims))
+
+
 def pair(value: Any) -> tuple[int, int]:
     """(height, width) of a size that torch also takes as one number."""
     return (value, value) if isinstance(value, int) else (value[0], value[-1])

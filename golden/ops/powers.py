@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from .operation import Operation, Shape, Unsupported, calls
+from .operation import Operation, Shape, Unsupported, calls, dims_of
 
 aten = torch.ops.aten
 _LN2, _LN10 = math.log(2), math.log(10)
@@ -35,27 +35,24 @@ def power(x: Any, exponent: Any) -> torch.Tensor:
     return torch.exp(torch.log(x) * exponent)
 
 
-def _deviations(x, dim):
-    """Dimensions, how many numbers a variance has, its mean, and the sum of squared differences from that."""
-    dims = [d % x.dim() for d in (range(x.dim()) if dim is None or dim == [] else [dim] if isinstance(dim, int)
-                                  else dim)]
+def _deviations(x, dim, unbiased, correction):
+    """Variance and mean along dimensions, and these: the mean, differences from it, and the sum of their squares times
+    a reciprocal.
+    """
+    if isinstance(dim, bool):                              # var(x, unbiased)
+        dim, unbiased = None, dim
+    dims = dims_of(x, dim)
     mean = x.mean(dims, keepdim=True)
     apart = x - mean
-    return dims, math.prod(x.shape[d] for d in dims), mean, (apart * apart).sum(dims, keepdim=True)
-
-
-def _divisor(n, unbiased, correction):
-    left = n - (int(unbiased) if correction is None else correction)
-    return 1 / left if left > 0 else math.inf
+    left = math.prod(x.shape[d] for d in dims) - (int(unbiased) if correction is None else correction)
+    squares = (apart * apart).sum(dims, keepdim=True)
+    return squares * (1 / left if left > 0 else math.inf), mean, dims
 
 
 def variance(x: torch.Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *,
              correction: float | None = None) -> torch.Tensor:
-    """The mean, differences from it, and the sum of their squares times a reciprocal."""
-    if isinstance(dim, bool):                              # var(x, unbiased)
-        dim, unbiased = None, dim
-    dims, n, _, squares = _deviations(x, dim)
-    y = squares * _divisor(n, unbiased, correction)
+    """``var``."""
+    y, _, dims = _deviations(x, dim, unbiased, correction)
     return y if keepdim else y.squeeze(dims)
 
 
@@ -64,10 +61,7 @@ def _deviation(*args, **options):
 
 
 def _variance_and_mean(x, dim=None, unbiased=True, keepdim=False, *, correction=None):
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    dims, n, mean, squares = _deviations(x, dim)
-    y = squares * _divisor(n, unbiased, correction)
+    y, mean, dims = _deviations(x, dim, unbiased, correction)
     return (y, mean) if keepdim else (y.squeeze(dims), mean.squeeze(dims))
 
 
@@ -77,8 +71,7 @@ def vector_norm(x: torch.Tensor, ord: float = 2, dim: Any = None, keepdim: bool 
     """
     if dtype not in (None, torch.float32):
         raise Unsupported(f"it gives {dtype}; numbers of float32 would do".replace("torch.", ""))
-    whole = dim is None or isinstance(dim, (list, tuple)) and not dim
-    dims = list(range(x.dim())) if whole else [dim] if isinstance(dim, int) else list(dim)
+    dims, whole = list(dims_of(x, dim)), dim is None or isinstance(dim, (list, tuple)) and not dim
     if ord == 2 and whole and not keepdim:
         row = 1 if x.dim() > 2 else x.dim() - 1
         squares = x.pow(2)

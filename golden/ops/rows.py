@@ -8,7 +8,7 @@ import torch
 from ..vector import programs
 from ..vector.side import batch_norm_factors
 from . import norms, powers
-from .operation import Elements, Operation, Rows, Shape, Unsupported, calls
+from .operation import Elements, Operation, Rows, Shape, Unsupported, calls, dims_of
 from .results import ALONE, Result
 
 #: Rows, and of each its mean and 1 / sqrt(variance + eps).
@@ -76,7 +76,7 @@ def _group_norm(x, weight, bias, n, channels, pixels, groups, eps):
 
 
 def _sum(x, dim=None, keepdim=False, dtype=None):
-    over = tuple(sorted(d % x.dim() for d in dim)) if dim else tuple(range(x.dim()))
+    over = dims_of(x, dim)
     last = x.dim() - 1
     if dtype not in (None, torch.float32):
         raise Unsupported(f"it gives {dtype}; numbers of float32 would do".replace("torch.", ""))

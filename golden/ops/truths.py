@@ -29,16 +29,14 @@ def _of_truths(name, program):
 
 def _where(mask, x, other):
     given = [each for each in (x, other) if isinstance(each, torch.Tensor)]
-    if len(given) == 2:
-        return Elements(programs.select(), (mask, x, other))
     numbers = [None if isinstance(each, torch.Tensor) else float(each) for each in (x, other)]
-    return Elements(programs.select_of(*numbers), (mask, *given))
+    return Elements(programs.select(*numbers), (mask, *given))
 
 
 OPERATIONS: tuple[Any, ...] = (
     _compared("gt", programs.above), _compared("lt", programs.below), _compared("ne", programs.differs),
     _compared("le", programs.above, True), _compared("ge", programs.below, True),
     _compared("eq", programs.differs, True),
-    _of_truths("and", programs.multiply()), _of_truths("or", programs.larger()),
+    _of_truths("and", programs.multiply()), _of_truths("or", programs.maximum(2)),
     _of_truths("not", programs.difference_from(1.0)), _of_truths("xor", programs.differs()),
     Operation("where", calls("where"), Shape.ELEMENT, _where))

@@ -8,7 +8,7 @@ import torch
 
 from ..vector import programs
 from .borders import adaptive, average, maximum, overhangs
-from .operation import Operation, Rows, Shape, Unsupported, Windows, calls, pair
+from .operation import Operation, Rows, Shape, Unsupported, Windows, calls, dims_of, pair
 from .results import Result
 
 aten = torch.ops.aten
@@ -43,50 +43,51 @@ def _average_pool(x, size, stride=(), padding=0, ceil_mode=False, count_include_
     return Windows(programs.average(prod(size), divisor_override), (x,), size, stride, padding)
 
 
-def _adaptive_pool(x, size):
-    (h, w), (oh, ow) = x.shape[-2:], pair(size)
-    if not oh or not ow or h % oh or w % ow:
-        raise Unsupported(f"{h} x {w} pixels are no multiple of {oh} x {ow}")
-    return _average_pool(x, (h // oh, w // ow))
-
-
-def _line(form):
-    """The form of windows over (..., L), of that over images of one row."""
-    def of_one(x, size, stride=(), padding=0, *rest):
-        def wide(one, value):
-            return (one, value if isinstance(value, int) else value[0])
-        given = form(x, wide(1, size), wide(1, stride or size), wide(0, padding), *rest)
-        return replace(given, line=True)
-    return of_one
-
-
-def _adaptive_max(x, size):
+def _divided(x, size):
+    """The window that makes so many pixels of images, whose sides it divides."""
     (h, w), (oh, ow) = x.shape[-2:], pair(size)
     if not oh or not ow or h % oh or w % ow:
         raise Unsupported(f"{h} x {w} pixels are no multiple of {oh} x {ow}; sides that divide would do")
-    return _max_pool(x, (h // oh, w // ow))
+    return h // oh, w // ow
+
+
+def _adaptive_pool(x, size):
+    return _average_pool(x, _divided(x, size))
+
+
+def _adaptive_max(x, size):
+    return _max_pool(x, _divided(x, size))
 
 
 def _adaptive_places(x, size):
     return (aten.adaptive_max_pool2d(x, size)[1],)
 
 
-def _average_line(x, size, stride=(), padding=0, ceil_mode=False, count_include_pad=True):
-    def wide(one, value):
-        return (one, value if isinstance(value, int) else value[0])
-    return average(x.unsqueeze(-2), wide(1, size), wide(1, stride or size), wide(0, padding), ceil_mode,
-                   count_include_pad).squeeze(-2)
+def _across(down, value):
+    """A size of images of one row, of that of a line, which torch also takes as a list of one number."""
+    return (down, value if isinstance(value, int) else value[0])
 
 
-def _max_line(x, size, stride=(), padding=0, dilation=1, ceil_mode=False):
-    def wide(one, value):
-        return (one, value if isinstance(value, int) else value[0])
-    return maximum(x.unsqueeze(-2), wide(1, size), wide(1, stride or size), wide(0, padding), wide(1, dilation),
-                   ceil_mode)[0].squeeze(-2)
+def _line(form):
+    """The form of windows over (..., L), of that over images of one row."""
+    def of_one(x, size, stride=(), padding=0, *rest):
+        given = form(x, _across(1, size), _across(1, stride or size), _across(0, padding), *rest)
+        return replace(given, line=True)
+    return of_one
+
+
+def _average_line(x, size, stride=(), padding=0, *rest):
+    return average(x.unsqueeze(-2), _across(1, size), _across(1, stride or size), _across(0, padding),
+                   *rest).squeeze(-2)
+
+
+def _max_line(x, size, stride=(), padding=0, dilation=1, *rest):
+    return maximum(x.unsqueeze(-2), _across(1, size), _across(1, stride or size), _across(0, padding),
+                   _across(1, dilation), *rest)[0].squeeze(-2)
 
 
 def _dilated(x, size, stride, padding, dilation=1, ceil_mode=False):
-    return _max_pool(x, size, stride, padding, (1, dilation if isinstance(dilation, int) else dilation[0]), ceil_mode)
+    return _max_pool(x, size, stride, padding, _across(1, dilation), ceil_mode)
 
 
 def _mean_parts(x, dim=None, keepdim=False, dtype=None):
@@ -110,7 +111,7 @@ def pixels(x: torch.Tensor, over: tuple[int, ...]) -> tuple[int, int] | None:
 
 
 def _mean(x, dim=None, keepdim=False, dtype=None):
-    over = tuple(sorted(d % x.dim() for d in (range(x.dim()) if dim is None else dim)))
+    over = dims_of(x, dim)
     if dtype not in (None, torch.float32):
         raise Unsupported(f"it gives {dtype}; numbers of float32 would do".replace("torch.", ""))
     if over == (x.dim() - 1,):

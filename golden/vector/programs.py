@@ -254,27 +254,38 @@ def kept() -> list[VectorInstruction]:
     return [vector(to=0), vector(register(0), STREAM, op=Op.GATE, to="out")]
 
 
-def select() -> list[VectorInstruction]:
-    """i1 where i0 is 1, i2 where it is 0: what is not chosen is -0, with turned signs, and adds nothing."""
-    return [vector(to=0), vector(negate_a=True, to=1), vector(register(0), register(1), op=Op.GATE, to=1),
-            vector(register(0), negate_a=True, c=_1, to=0), vector(negate_a=True, to=2),
-            vector(register(0), register(2), op=Op.GATE, to=2),
+def select(x: float | None = None, other: float | None = None) -> list[VectorInstruction]:
+    """i1 where i0 is 1, i2 where it is 0: what is not chosen is -0, with turned signs, and adds nothing.
+
+    Numbers may stand in place of i1 or i2 or both.
+    """
+    loads, parts = [], []
+    for index, number in enumerate((x, other)):
+        if number is not None:
+            loads.append(load(index, -number))
+        parts.append(([vector(negate_a=True, to=index + 1)], register(index + 1)) if number is None else
+                     ([], scalar(index)))
+    (turned, a), (turned_other, b) = parts
+    return [*loads, vector(to=0), *turned, vector(register(0), a, op=Op.GATE, to=1),
+            vector(register(0), negate_a=True, c=_1, to=0), *turned_other, vector(register(0), b, op=Op.GATE, to=2),
             vector(register(1), negate_a=True, c=register(2), negate_c=True, to="out")]
+
+
+def _difference(number=None):
+    """Register 0 := i0 - i1, or i0 less a number."""
+    if number is None:
+        return [vector(to=0), vector(negate_a=True, c=register(0), to=0)]
+    return [load(0, -number), vector(c=scalar(0), to=0)]
 
 
 def above(number: float | None = None) -> list[VectorInstruction]:
     """1 where i0 - i1, or i0 less a number, is above 0, else 0."""
-    if number is None:
-        return [vector(to=0), vector(negate_a=True, c=register(0), to=0), vector(register(0), _1, op=Op.GATE, to="out")]
-    return [load(0, -number), vector(c=scalar(0), to=0), vector(register(0), _1, op=Op.GATE, to="out")]
+    return [*_difference(number), vector(register(0), _1, op=Op.GATE, to="out")]
 
 
 def below(number: float | None = None) -> list[VectorInstruction]:
-    """1 where i1 - i0, or a number less i0, is above 0, else 0."""
-    if number is None:
-        return [vector(to=0), vector(c=register(0), negate_c=True, to=0),
-                vector(register(0), _1, op=Op.GATE, to="out")]
-    return [load(0, number), vector(negate_a=True, c=scalar(0), to=0), vector(register(0), _1, op=Op.GATE, to="out")]
+    """1 where that is below 0, else 0."""
+    return [*_difference(number), vector(register(0), _1, op=Op.GATE, negate_a=True, to="out")]
 
 
 def negated(program: list[VectorInstruction]) -> list[VectorInstruction]:
@@ -285,28 +296,9 @@ def negated(program: list[VectorInstruction]) -> list[VectorInstruction]:
 
 
 def differs(number: float | None = None) -> list[VectorInstruction]:
-    """1 where i0 - i1, or i0 less a number, is above or below 0, else 0."""
-    first = ([vector(to=0), vector(negate_a=True, c=register(0), to=0)] if number is None else
-             [load(0, -number), vector(c=scalar(0), to=0)])
-    return [*first, vector(register(0), register(0), op=Op.MAX, negate_a=True, to=0),
+    """1 where that is above or below 0, else 0."""
+    return [*_difference(number), vector(register(0), register(0), op=Op.MAX, negate_a=True, to=0),
             vector(register(0), _1, op=Op.GATE, to="out")]
-
-
-def select_of(x: float | None = None, other: float | None = None) -> list[VectorInstruction]:
-    """As :func:`select`, with numbers in place of i1 or i2 or both."""
-    def turned(number, index):
-        return [vector(negate_a=True, to=index)] if number is None else []
-    a, b = (register(1) if x is None else scalar(0)), (register(2) if other is None else scalar(1))
-    return [load(0, -(x or 0.0)), load(1, -(other or 0.0)),
-            vector(to=0), *turned(x, 1), vector(register(0), a, op=Op.GATE, to=1),
-            vector(register(0), negate_a=True, c=_1, to=0), *turned(other, 2),
-            vector(register(0), b, op=Op.GATE, to=2),
-            vector(register(1), negate_a=True, c=register(2), negate_c=True, to="out")]
-
-
-def larger() -> list[VectorInstruction]:
-    """The larger of i0 and i1."""
-    return [vector(to=0), vector(STREAM, register(0), op=Op.MAX, to="out")]
 
 
 def smaller() -> list[VectorInstruction]:

@@ -135,7 +135,7 @@ def masked(net: Nodes, node: Any) -> Made:
     """``masked_fill`` by a gate and an addend for each element, or by what a mask that is computed chooses."""
     x, mask, number = node.args
     if not net.is_constant(mask):
-        return elementwise(net, node, programs.select_of(float(number)), net.value(mask), net.value(x))
+        return elementwise(net, node, programs.select(float(number)), net.value(mask), net.value(x))
     shut = net.constant(mask)
     gate = net.build.dram.constant((~shut).float().numpy())
     addend = net.build.dram.constant(torch.where(shut, number, -0.0).numpy())

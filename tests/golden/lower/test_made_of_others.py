@@ -91,7 +91,8 @@ CASES = {
         lambda x: F.prelu(x, torch.linspace(-1, 1, 5)), F.tanhshrink, F.softsign]),
     "truths": (((5, 21), (5, 21)), [
         lambda x, y: torch.where(x > 0, x, y), lambda x, y: torch.where(x > 0.5, x, 0.0),
-        lambda x, y: x.masked_fill(x > 0, 1.0), lambda x, y: (x > y).float(), lambda x, y: x * (x <= 0),
+        lambda x, y: x.masked_fill(x > 0, 1.0), lambda x, y: x.masked_fill(x > 0, -0.0),
+        lambda x, y: (x > y).float(), lambda x, y: x * (x <= 0),
         lambda x, y: x * ((x > 0) & (x < 1)).float(), lambda x, y: (x == y) * 1.0, lambda x, y: (x != x[0]).float(),
         lambda x, y: torch.where(torch.eye(5, 21) > 0, x, -1.0), lambda x, y: torch.where(~(x >= y), -2.0, 3.0),
         lambda x, y: torch.where(torch.eye(5, 21) > 0, x, y), lambda x, y: ((x > 1) | (y > 1)).float()]),
