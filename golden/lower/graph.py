@@ -24,8 +24,6 @@ from .same import draws, shorten, spared
 from .transposed import as_gradients
 
 aten = torch.ops.aten
-
-
 #: Operations that take of a tensor its shape alone.
 _OF_SHAPES = {getattr(packet, name) for packet in (aten.zeros_like, aten.ones_like, aten.full_like, aten.new_zeros,
                                                    aten.new_ones, aten.new_full) for name in packet.overloads()}
@@ -151,8 +149,8 @@ def _evaluated(graph, held, given, side):
                         chosen.add(node)
                     if isinstance(results[node], (int, float)):
                         _write(node, results[node])
-                    elif not _real(results[node]) or node not in chosen or all(
-                            each in chosen or not _real(results[each]) for each in node.all_input_nodes):
+                    elif not is_real(results[node]) or node not in chosen or all(
+                            each in chosen or not is_real(results[each]) for each in node.all_input_nodes):
                         constants.add(node)
                 nodes.append(node)
     return nodes, results, constants, inputs, distances
@@ -168,7 +166,8 @@ def _result(node, args, options):
         raise refusal(node, broken(error)) from error
 
 
-def _real(result):
+def is_real(result: Any) -> bool:
+    """Whether a result, or the first of several, is a tensor of real numbers."""
     first = result[0] if isinstance(result, (tuple, list)) else result
     return isinstance(first, torch.Tensor) and first.is_floating_point()
 

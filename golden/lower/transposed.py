@@ -28,15 +28,14 @@ def conv_transpose(x: torch.Tensor, w: torch.Tensor, sides: Sequence[int], *opti
 def as_gradients(graph: fx.Graph) -> None:
     """Put :func:`conv_transpose` where a graph has transposed convolutions of depth 1; of others nothing changes."""
     for node in list(graph.nodes):
-        if node.target == hbfp.conv_transpose3d.default and node.args[1].meta["val"].shape[2] == 1:
+        if node.target == hbfp.conv_transpose3d.default and all(
+                each.meta["val"].shape[2] == 1 for each in (*node.args[:2], node)):
             _write(graph, node)
 
 
 def _write(graph, node):
     x, w, stride, padding, _, groups, dilation, text = node.args
     result = node.meta["val"]
-    if x.meta["val"].shape[2] != 1 or result.shape[2] != 1:
-        return
     formats = json.loads(text)
     text = json.dumps(formats | {"g": formats["x"]})       # its x has the place of g
     with graph.inserting_before(node):

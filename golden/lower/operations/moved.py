@@ -14,6 +14,7 @@ from torch import fx
 
 from .. import vectors
 from ..errors import LoweringError
+from ..graph import is_real
 from ..memory import Value
 from ..nodes import Made, Nodes
 from ..views import addresses
@@ -48,7 +49,7 @@ def moved(net: Nodes, node: Any) -> Made:
     LoweringError
         If it puts several numbers between those of its operands.
     """
-    operands = [each for each in node.all_input_nodes if _real(net.graph.results[each])]
+    operands = [each for each in node.all_input_nodes if is_real(net.graph.results[each])]
     numbers, between = _numbers(net, node, operands)
     if len(between) > 1:
         raise LoweringError(f"it gives {len(between)} numbers that are not its operands'; one would do")
@@ -90,10 +91,6 @@ def _numbers(net, node, operands):
     if apart.any() or (numbers >= total).any() or (numbers != np.where(fixed, -1, one)).any():
         raise LoweringError("it computes; numbers that are only moved would do")
     return numbers, set(np.unique(one[fixed]).tolist())
-
-
-def _real(result):
-    return isinstance(result, torch.Tensor) and result.is_floating_point()
 
 
 def boxes(places: NDArray[np.int64]) -> Iterator[Box]:

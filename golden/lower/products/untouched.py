@@ -1,5 +1,7 @@
 """Rows of a product that no term reaches: +0, and what the vector unit does with it."""
 
+from math import prod
+
 from ..boxes import boxes, joint
 from ..builder import Builder
 from ..memory import Value
@@ -12,9 +14,7 @@ def untouched(build: Builder, output: Value, after: After) -> None:
     *rows, (columns, _) = output.dims()
     words, last = -(-columns // build.lanes), len(rows)
     loops = joint([rows, rows, *after.loops(slice(None, -1))])
-    many = 1
-    for size, _ in loops[0]:
-        many *= size
+    many = prod(size for size, _ in loops[0])
     most = min(many, max(1, after.share // words))
     zeros = build.keep(most * words)
     build.fill(zeros.start, most * words)
