@@ -4,6 +4,7 @@ Addresses and steps are in elements of four bytes in DRAM and in words of all la
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -212,21 +213,22 @@ class Builder:
 
         ``kept`` as of :meth:`Ring.take`.
         """
-        if (found := self._found(words, load)) is not None:
+        found, bring = self._found(words, load)
+        if found is not None:
             if kept:
                 self.v.hold(found)
             return found
         span = self.v.take(words, kept)
-        load(span.start)
+        bring(span.start)
         return span
 
     def several(self, words: int, loads: Sequence[Callable[[int], None] | None]) -> list[Span]:
         """Pieces of V of so many words that are kept, each :meth:`brought`, or for results where it is None."""
-        found = [None if load is None else self._found(words, load) for load in loads]
-        spans = self._beside(words, found)
-        for load, span, there in zip(loads, spans, found, strict=True):
-            if load is not None and span is not there:
-                load(span.start)
+        found = [(None, None) if load is None else self._found(words, load) for load in loads]
+        spans = self._beside(words, [there for there, _ in found])
+        for (there, bring), span in zip(found, spans, strict=True):
+            if bring is not None and span is not there:
+                bring(span.start)
         return spans
 
     def spread(self, words: int, loads: Sequence[Sequence[Callable[[int], None]]]) -> list[tuple[list[Span], int]]:
@@ -234,13 +236,14 @@ class Builder:
 
         They stay where they are already if all are, and lie equally far apart.
         """
-        found = [[self._found(words, load) for load in each] for each in loads]
+        both = [[self._found(words, load) for load in each] for each in loads]
+        found, brings = ([[one[place] for one in each] for each in both] for place in range(2))
         apart = [_apart(each, words) for each in found]
         try:
-            return self._spread(words, loads, found, apart)
+            return self._spread(words, brings, found, apart)
         except LoweringError:
             self.v.anew()
-            return self._spread(words, loads, found, [None for _ in loads])
+            return self._spread(words, brings, found, [None for _ in loads])
 
     def _spread(self, words, loads, found, apart):
         """The same; ``apart``: None where they come anew."""
@@ -286,11 +289,19 @@ class Builder:
             return [self.v.take(words, kept=True) for _ in found]
 
     def _found(self, words, load):
+        """Where words are that a load brings, None where they are not; and what brings them to an address of V."""
         if self.held is None:
-            return None
+            return None, load
         with self.schedule.aside() as loads:
             load(0)
-        return self.held.find(loads, words, self.v)
+        return self.held.find(loads, words, self.v), partial(self._bring, loads)
+
+    def _bring(self, loads, start):
+        """Emit loads that would bring words to address 0 on, so that they bring them to ``start`` on."""
+        for each in loads:
+            further = start * (self.lanes if each.values.get("elements") else 1)
+            self.schedule.emit(each.opcode, {**each.values, "base": each.values["base"] + further}, each.reads, [
+                Span(span.memory, span.start + start, span.stop + start) for span in each.writes])
 
     def load_words(self, value: Value, first: int, words: int, target: int, *, skip: int = 0,
                    rows: Sequence[tuple[int, int]] | None = None) -> None:

@@ -34,8 +34,9 @@ class Held:
         """Follow an instruction."""
         for span in writes:
             if self._converted and span.memory != "V":
-                self._converted = {key: both for key, both in self._converted.items()
-                                   if not any(_overlap(span, each) for each in both)}
+                for key in [key for key, both in self._converted.items()
+                            if _overlap(span, both[0]) or _overlap(span, both[1])]:
+                    del self._converted[key]
             if span.memory == "V":
                 self.forget(span)
             elif span.memory == "DRAM":
@@ -67,30 +68,33 @@ class Held:
 
         They are among those that a ring gives out.
         """
+        if any(each.values.get("elements") for each in loads):
+            return None
+        offset = next((each.values["offset"] for each in reversed(loads) if not each.values["base"]), _NOTHING)
+        places = np.flatnonzero(self._has[ring.start:max(ring.start, ring.stop - words + 1)] == offset).tolist()
+        if not places or offset == _NOTHING:
+            return None
         wanted = np.full(words, _NOTHING, np.int64)
         for each in loads:
-            if each.values.get("elements"):
-                return None
             targets, addresses = self._moved(each.values)
             wanted[targets] = addresses
         if (wanted == _NOTHING).any():
             return None
-        first = np.flatnonzero(self._has[ring.start:max(ring.start, ring.stop - words + 1)] == wanted[0]) + ring.start
-        for start in first.tolist():
-            if (self._has[start:start + words] == wanted).all():
-                return Span("V", start, start + words)
+        for start in places:
+            if (self._has[ring.start + start:ring.start + start + words] == wanted).all():
+                return Span("V", ring.start + start, ring.start + start + words)
         return None
 
     def _moved(self, values):
         """Words of V that a transfer of whole words moves, and their addresses in DRAM."""
-        sizes = [values.get(f"count{loop}", 1) for loop in range(3)]
-        places = [np.arange(size) for size in sizes]
-        words = values["base"] + places[0]
-        addresses = values["offset"] + self.beat * places[0]
+        places = np.arange(values.get("count0", 1))
+        words, addresses = places + values["base"], self.beat * places + values["offset"]
         for loop in (1, 2):
-            words = words + values.get(f"buffer{loop}", 0) * places[loop][(..., *(None,) * loop)]
-            addresses = addresses + values.get(f"dram{loop}", 0) * places[loop][(..., *(None,) * loop)]
-        return words.ravel(), addresses.ravel()
+            if (size := values.get(f"count{loop}", 1)) > 1:
+                places = np.arange(size)[:, None]
+                words = (values.get(f"buffer{loop}", 0) * places + words).ravel()
+                addresses = (values.get(f"dram{loop}", 0) * places + addresses).ravel()
+        return words, addresses
 
 
 def _overlap(one, other):

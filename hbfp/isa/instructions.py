@@ -107,6 +107,7 @@ FIELDS = {
     Opcode.YIELD: (),
     Opcode.HALT: (),
 }
+_RANGES = {opcode: {field.name: field.range for field in fields} for opcode, fields in FIELDS.items()}
 
 
 #: What only some accelerators have -> the fields that they alone have; in all others their bits are zero.
@@ -153,11 +154,11 @@ class Instruction:
     waits: tuple[Wait, ...] = ()
 
     def __post_init__(self):
-        known = {field.name: field for field in FIELDS[self.opcode]}
+        known = _RANGES[self.opcode]
         for name, value in self.values.items():
             if name not in known:
                 raise IllegalInstruction(f"{self.opcode.name} must have fields {', '.join(known)}, not {name!r}")
-            low, high = known[name].range
+            low, high = known[name]
             if not low <= value <= high:
                 raise IllegalInstruction(f"{self.opcode.name} {name} must be {low} to {high}, not {value}")
         if len(self.waits) > WAITS:

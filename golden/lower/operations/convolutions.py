@@ -84,35 +84,53 @@ def weights_gradient(net: Nodes, node: Any) -> Made:
     draw, top = draw and replace(draw, turned=True), net.value(g)
     window = window_of(shape, stride, padding, dilation)
     outs, ins = shape[0] // groups, shape[1]
-    apart = groups == 1 and _by_words(net, window, x, top, wide)
-    if not apart:
-        images = _bordered(net, x, padding) if any(padding) or _apart(net.value(x)) else net.value(x)
-    rows = top.where.permute(0, 2, 3, 1)
-    try:
-        rows = rows.view(-1, rows.shape[3])
-    except RuntimeError:
+    if (rows := _one_matrix(top)) is None:
         top = net.build.dram.empty(top.shape, channels_last(4))
         net.copy(net.value(g), top)
-        rows = top.where.permute(0, 2, 3, 1).view(-1, top.shape[1])
+        rows = _one_matrix(top)
     output = net.fresh(node)
-    for group in range(groups):
-        if apart:
-            patches = Apart(net.build, net.value(x), padding, window.size, window.stride, window.dilation,
-                            tuple(top.shape[2:]))
-        else:
-            part = Value(images.where[:, group * ins:(group + 1) * ins], images.home)
-            patches = Patches(part, window.size, window.stride, window.dilation, tuple(top.shape[2:]))
-        left = Value(rows[:, group * outs:(group + 1) * outs].t(), top.home)
+    for group, weights in enumerate(_pixels(net, window, x, ins, groups, top, wide)):
+        left = rows.view(torch.narrow, 1, group * outs, outs).view(torch.t)
         own = Value(output.where[group * outs:(group + 1) * outs].permute(0, 2, 3, 1), output.home)
-        weights = Weights(patches.terms, patches.columns, lines=patches, wide=wide)
         if ins % net.build.lanes:                          # rows would be stored from within a word
-            dense = net.build.dram.empty((outs, patches.columns))
+            dense = net.build.dram.empty((outs, weights.columns))
             matrix(net.build, left, weights, Steps(), dense, After(net.build), draw)
             net.copy(Value(dense.where.unflatten(1, own.shape[1:]), dense.home), own)
         else:
             matrix(net.build, left, weights, Steps(), Value(own.where.flatten(1), own.home), After(net.build), draw)
         net.build.forget()
     return node, (work_of(net.graph.results[g], shape, groups),)
+
+
+def _pixels(net, window, x, channels, groups, top, wide):
+    """For each group the second operand of gw: patches of all images, one below the other."""
+    build, images, pixels = net.build, net.value(x), top.shape[2:]
+    if groups == 1 and _by_words(net, window, x, top, wide):
+        size, stride, padding, dilation = window.size, window.stride, window.padding, window.dilation
+        if window.plain:
+            images, stride = Value(images.where[:, :, ::stride[0], ::stride[1]], images.home), (1, 1)
+        made = Apart(build, images, padding, size, stride, dilation, pixels)
+        yield Weights(made.terms, made.columns, lines=made, wide=wide)
+        return
+    if any(window.padding) or _apart(images):
+        images = _bordered(net, x, window.padding)
+    flat = _one_matrix(images)
+    if groups == 1 and window.plain and window.stride == (1, 1) and flat is not None:
+        yield computed_weights(flat, build.lanes, wide=wide)
+        return
+    for group in range(groups):
+        part = images.view(torch.narrow, 1, group * channels, channels)
+        patches = Patches(part, window.size, window.stride, window.dilation, pixels)
+        yield Weights(patches.terms, patches.columns, lines=patches, wide=wide)
+
+
+def _one_matrix(images):
+    """All pixels of images (N, C, H, W), one below the other; None where no strides say so."""
+    where = images.where.permute(0, 2, 3, 1)
+    try:
+        return Value(where.view(-1, where.shape[3]), images.home)
+    except RuntimeError:
+        return None
 
 
 def refuse_patches(net: Nodes, channels: int, groups: int) -> None:
@@ -211,12 +229,15 @@ def _apart(images):
 
 
 def _by_words(net, window, x, top, wide):
-    """Whether gw takes one word of each patch at a time, of several, and each again for the next tap."""
+    """Whether gw takes one word of each patch at a time, of several, and each again for the next tap or band.
+
+    Not where patches are all pixels: these are a matrix as they lie.
+    """
     lanes, channels = net.build.lanes, net.graph.results[x].shape[1]
     taps = window.size[0] * window.size[1]
     weights = Weights(top.where.numel() // top.shape[1], taps * channels, wide=wide)
-    return (taps > 1 and channels % lanes == 0 and (channels > lanes or window.stride[1] > 1)
-            and plan(net.build, weights).group == 1)
+    return (not (window.plain and window.stride == (1, 1)) and channels % lanes == 0
+            and (channels > lanes or taps > 1 and window.stride[1] > 1) and plan(net.build, weights).group == 1)
 
 
 def _bordered(net, node, padding):

@@ -7,6 +7,7 @@ import torch
 
 from hbfp.golden.nn.phases import Phase, phases
 
+from ..apart import WORD
 from ..errors import LoweringError
 from ..memory import Value
 from ..nodes import Made, Nodes
@@ -30,8 +31,6 @@ from .convolutions import (
 )
 
 hbfp = torch.ops.hbfp
-#: Cycles that a word by itself takes to come from DRAM: those of a read, by the reads in flight.
-WORD = 4
 #: A convolution of single pixels.
 _PIXELS = Window((1, 1), (1, 1), (0, 0), (1, 1))
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import torch
 
-from .. import vectors
+from ..apart import set_apart
 from ..boxes import boxes, joint
 from ..builder import Builder, inward
 from ..memory import Value, located
@@ -38,14 +38,12 @@ class Apart:
         home = build.dram.home(n * tall * wide * channels // lanes * sw, lanes, lanes)
         build.dram.zeros(home)
         self.where = located(shape, torch.empty(shape, device="meta").stride(), home.address)
-        for word in range(shape[0]):
-            for phase in range(sw):
-                first = (phase - pw) % sw                  # of the image's pixels
-                own = value.where[:, word * lanes:(word + 1) * lanes, :, first::sw]
-                place = (first + pw) // sw
-                inside = self.where[word, phase, :, ph:ph + h, place:place + own.shape[3]].permute(0, 3, 1, 2)
-                if own.numel():
-                    vectors.copy(build, Value(own, value.home), Value(inside, home))
+
+        def place(word, first):                            # the pixels of the image from ``first`` on
+            behind, phase = divmod(first + pw, sw)
+            pixels = -(-(w - first) // sw)
+            return Value(self.where[word, phase, :, ph:ph + h, behind:behind + pixels], home)
+        set_apart(build, value, sw, place)
         _, _, image, line, pixel, _ = self.where.stride()
         self.rows, = joint([[(n, image), (pixels[0], stride[0] * line), (pixels[1], pixel)]])
         self.home, self.size, self.dilation = home, size, dilation

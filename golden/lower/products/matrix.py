@@ -11,6 +11,7 @@ import torch
 from hbfp.golden.nn.placed import Draw
 from hbfp.isa.instructions import Opcode
 
+from ..apart import WORD
 from ..boxes import Loops, boxes, joint, ranges
 from ..builder import Builder, merged
 from ..errors import LoweringError
@@ -22,7 +23,7 @@ from .core import Core
 from .draw import Drawn, in_v
 from .draw import fields as fields_of
 from .passes import even, portions
-from .weights import Steps, Weights, pieces, set_apart, tall
+from .weights import Steps, Weights, lie_apart, pieces, tall
 from .wide import Wide
 
 #: Rows of a command, in rows of the array: more hide the change of weights, fewer begin earlier.
@@ -35,6 +36,8 @@ PORTIONS = 4
 FEW = 16
 #: Bands from which on a weight that streams is copied first, so that each column tile comes in long bursts.
 BANDS = 4
+#: Cycles that a copy takes for each word, and the converter for one whose block runs along rows.
+COPIED, CONVERTED = 2, 2
 #: Columns whose results may wait to be stored while weights stream.
 RESULTS = 4
 #: Most places in V for rows that do not fill their words.
@@ -106,7 +109,9 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
         wanted = rows                                      # else the weight would be brought in again
     elif core.plan.streamed and not core.divisible:
         wanted = build.x.size // cells                     # its conversion takes longer than what comes to X anew
-    passing = not whole and core.plan.streamed and pitch(min(step, rows)) * cells > build.x.size
+    passing = not whole and core.plan.streamed and (
+        pitch(min(step, rows)) * cells > build.x.size
+        or turned is not None and not core.divisible and _passes(build, core, rows, band(rows, step, wanted, wanted)))
     most = build.x.size // (2 * core.plan.side * machine.row_pieces * wide.digits if passing else cells)
     if passing:
         wanted = min(machine.core.depth, most)
@@ -127,9 +132,12 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
         return list(commands(count, part, most_rows, step, machine.core.rows, core.plan.columns,
                              start == 0 and (core.divisible or not core.plan.streamed)))
     most = build.v.size - core.plan.group * step * (1 + after.operands)
-    down, across = pieces(pitch(part), words, min(step, pitch(rows)), unit, after.share, most)
-    if core.plan.group == 1 and weights_lie_apart(core, build.lanes) and -(-rows // chunk) >= BANDS:
-        set_apart(build, core.weights)
+    if turned is None:
+        down, across = pieces(pitch(part), words, min(step, pitch(rows)), unit, after.share, most)
+    else:                                                  # whose rows lie side by side
+        across, down = pieces(words, pitch(part), unit, min(step, pitch(rows)), after.share, most)
+    if core.plan.group == 1 and weights_lie_apart(core, build.lanes) and _comes_often(build, rows, chunk):
+        lie_apart(build, core.weights)
     ring = _for_results(build, part * (1 + after.operands)) if core.plan.streamed else build.v
     several = min(PLACES, max(1, build.v.size // 2 // (down * words)))
     places = cycle([_zeros(build, down * words) for _ in range(several)]) if zeros else None
@@ -200,7 +208,7 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
                 fields = {"base": base, "rows0": high, "rows1": 1, "row0": lie.row, "passes0": core.plan.passes,
                           "passes1": 1, "passes2": 1, "pass0": lie.one, **wide.multiply(plane)}
                 row, box = (start + at, base, high), list(boxes(loops, start + at, high))
-                few = max(step, min(down, FEW // step * step)) if opens else down
+                few = max(step, min(down, FEW // step * step)) if opens and turned is None else down
 
                 opening = (opens and core.divisible and where is not None and tiles >= LONG
                            and wide.tiles == 1)
@@ -257,6 +265,31 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
                         meanwhile.go_on()
         if key is not None and value is not None:
             build.has_converted(key, x, value)
+
+
+def _comes_often(build, rows, chunk):
+    """Whether bands are so many, or so few rows, that words of a column tile which lie apart are worth a copy."""
+    bands = -(-rows // chunk)
+    waits = WORD - max(CONVERTED, chunk / build.accelerator.core.rows)     # of a word, each time that it comes
+    return bands >= BANDS or bands > 1 and bands * waits > COPIED
+
+
+def _passes(build, core, rows, chunk):
+    """Whether rows that are turned are to come with the portions of a weight, anew for each column tile, and not in
+    bands of ``chunk`` rows that stay, for each of which the weight comes anew: cycles by the words of a term.
+    """
+    side, columns, each = build.lanes, core.plan.columns, WORD if weights_lie_apart(core, build.lanes) else 1
+    blocks, twice = -(-rows // side), CONVERTED if build.accelerator.core.blocked else 1
+
+    def cycles(bands, height, times, copied):
+        """Of rows that come so often, with bands of this height, of a weight of which there may be a copy."""
+        row = 1 if height == rows else max(1, WORD * side / height)
+        come = blocks * times * row + bands * columns * (1 if copied else each)
+        return max(blocks * columns, twice * (blocks * times + bands * columns), come) + copied * COPIED * columns
+    high = min(rows, core.build.accelerator.core.depth)
+    many, few = -(-rows // chunk), -(-rows // high)
+    stays = min(cycles(many, chunk, 1, copied) for copied in {False, many > 1 and each > 1})
+    return cycles(few, high, columns, False) < stays
 
 
 def weights_lie_apart(core: Core, lanes: int) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from hbfp.golden.nn.placed import Draw
 from hbfp.isa.instructions import Memory, Opcode
 
-from .. import vectors
+from ..apart import set_apart
 from ..builder import Builder
 from ..errors import LoweringError
 from ..memory import Value
@@ -240,19 +240,16 @@ def convert_tiles(build: Builder, weights: Weights, plan: Plan, span: Span, firs
                                     [Span("W", own, own + size)])
 
 
-def set_apart(build: Builder, weights: Weights) -> None:
+def lie_apart(build: Builder, weights: Weights) -> None:
     """Copy a matrix that streams so that the words of a column tile lie side by side.
 
     Else each of them would be a burst of its own every time that the tile comes.
     """
     assert weights.value is not None
     lanes = build.lanes
-    tiles = -(-weights.columns // lanes)
-    copied = build.dram.empty((tiles, weights.terms, lanes))
-    for tile in range(tiles):
-        wide = min(lanes, weights.columns - tile * lanes)
-        vectors.copy(build, Value(weights.value.where.narrow(1, tile * lanes, wide), weights.value.home),
-                     Value(copied.where[tile].narrow(1, 0, wide), copied.home))
+    copied = build.dram.empty((-(-weights.columns // lanes), weights.terms, lanes))
+    rows = weights.value.view(lambda where: where[None, :, :, None].transpose(1, 2))     # images of one pixel a line
+    set_apart(build, rows, 1, lambda word, _: Value(copied.where[word][None, :, None], copied.home))
     weights.apart = copied
 
 

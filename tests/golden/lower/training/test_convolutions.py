@@ -18,6 +18,7 @@ from cosim.accelerator.training import on_machine
 from golden.lower.errors import LoweringError
 from golden.lower.operations import convolutions, image_gradients
 from golden.lower.operations.convolutions import weight_gradient
+from golden.lower.products import matrix
 from golden.lower.training.step import lower_step
 from golden.lower.transposed import input_gradient
 from golden.nn.formats import Formats
@@ -188,6 +189,25 @@ def test_weights_that_stream_come_once_for_all_rows():
     weights = [each for each in own if each.opcode == Opcode.WEIGHTS]
     assert sum(each["tiles"] for each in weights) == 12 * 18 and {
         each["rows0"] for each in own if each.opcode == Opcode.MULTIPLY} == {24}
+
+
+def test_rows_come_anew_where_less_is_converted_then(monkeypatch):
+    """32 rows of g, of which X holds 8: in four bands each column tile is converted four times, and g once, else g
+    comes with both column tiles, in long bursts.
+    """
+    def moved():
+        torch.manual_seed(2)
+        model = nn.Sequential(nn.Conv2d(5, 16, 1), nn.ReLU(), nn.Conv2d(16, 32, 1), *head(32))
+        machine = accelerator(8, (1, 8), x_words=128, w_words=64, v_words=1024)
+        step, _ = follow(model, F.cross_entropy, [draw(3)], machine, sgd(momentum=0.0))
+        layer = next(each for each in step.lowered.program.layers if each.name == "gw 2")
+        own = step.lowered.program.instructions[layer.first:layer.stop]
+        loads = [each for each in own if each.opcode == Opcode.LOAD]
+        return (sum(each["rows"] * each["words"] for each in own if each.opcode == Opcode.CONVERT),
+                sum(each["count1"] * each["count2"] for each in loads))
+    converted, bursts = moved()
+    monkeypatch.setattr(matrix, "_passes", lambda *given: False)
+    assert converted == 90 * (4 * 2 + 2) and moved() > (converted, bursts)
 
 
 @pytest.mark.parametrize(("channels", "options", "fewer"), [
