@@ -200,10 +200,8 @@ def _tell(args, console, asked, found):
                                   "(cycle model); times in cycles and in batches"))
         draw = partial(sweep.draw, args.timeline, points)
     else:
-        from . import picture
-
         console.print(_table(data, asked))
-        draw = partial(picture.draw, args.timeline, shift, what)
+        draw = partial(_draw, args.timeline, shift, what)
     if args.timeline is not None:
         with writing("timeline", args.timeline):
             draw(title)
@@ -212,6 +210,13 @@ def _tell(args, console, asked, found):
         with writing("json", args.json):
             files.write_json(args.json, data)
     return 0 if not any(each["exceeded"] for each in points) else 1
+
+
+def _draw(path, shift, what, title):
+    """The picture of one."""
+    from . import picture  # with matplotlib, which takes a while to load
+
+    picture.draw(path, shift, what, title)
 
 
 def _table(data, asked):
