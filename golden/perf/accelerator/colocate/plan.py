@@ -21,7 +21,8 @@ from .dispatched import quanta as quanta_of
 
 #: Cycles from the end of a step to the host's next doorbell, where no device says so.
 HOST = 100
-#: Cycles from a start to its program's first where the machine is free, and at most until it is.
+#: Cycles from a start to its program's first where the machine is free, and until it is behind a program that ends with
+#: an error and has nothing under way: the bound holds behind batches that fail, too.
 _BEGIN, _BETWEEN = 1, control.SETTLED + 2
 
 
