@@ -57,16 +57,17 @@ class _Uses:
     def before(self, span, write):
         """For each unit, how many instructions must be complete before ``span`` may be read or written."""
         first, last = bisect_right(self.starts, span.start) - 1, bisect_left(self.starts, span.stop)
-        need = _NONE
+        need, before = _NONE, _NONE
         for writers, readers in self.pieces[first:last]:
-            need = merged(need, writers)
-            need = merged(need, readers) if write else need
+            if writers is not before:                      # as those of the piece before often are
+                need, before = merged(need, writers), writers
+            if write:
+                need = merged(need, readers)
         return need
 
-    def note(self, span, write, unit, count):
-        """Instruction number ``count`` of ``unit`` uses a span."""
+    def note(self, span, write, mine):
+        """An instruction uses a span: ``mine`` has its number in its unit, and 0 for all others."""
         first, last = self._cut(span.start), self._cut(span.stop)
-        mine = tuple(count if each == unit else 0 for each in range(_UNITS))
         if write:
             self.starts[first:last], self.pieces[first:last] = [span.start], [[mine, _NONE]]
         else:
@@ -76,7 +77,14 @@ class _Uses:
 
 def merged(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     """The larger of two counts for each unit."""
-    return tuple(map(max, a, b)) if a is not b else a
+    if a is b or b is _NONE:
+        return a
+    return b if a is _NONE else tuple(map(max, a, b))
+
+
+def _with(counts, unit, count):
+    """Counts with another one of a unit."""
+    return *counts[:unit], count, *counts[unit + 1:]
 
 
 class Schedule:
@@ -130,9 +138,11 @@ class Schedule:
             return
         unit = Unit(opcode)
         uses = [(span, False) for span in reads] + [(span, True) for span in writes]
-        for place, argument in self.moved:
-            if any(span in place for span, _ in uses):
-                values = {**values, "argument": argument}
+        for span, _ in uses:
+            if span.memory == "DRAM":
+                for place, argument in self.moved:
+                    if span in place:
+                        values = {**values, "argument": argument}
         need = _NONE
         for span, write in uses:
             need = merged(need, self._uses[span.memory].before(span, write))
@@ -141,9 +151,9 @@ class Schedule:
             self._append(Opcode.NOP, {"unit": int(unit)}, unit, waits[:WAITS])
             waits = waits[WAITS:]
         self._append(opcode, dict(values), unit, waits)
-        count = len(self._known[unit]) - 1
+        mine = _with(_NONE, unit, len(self._known[unit]) - 1)
         for span, write in uses:
-            self._uses[span.memory].note(span, write, unit, count)
+            self._uses[span.memory].note(span, write, mine)
 
     @contextmanager
     def aside(self) -> Iterator[list[Emission]]:
@@ -181,8 +191,9 @@ class Schedule:
         """Waits for what is needed, not known, and not implied by another of them."""
         known = self._known[unit][-1]
         missing = [(other, need[other]) for other in range(1, _UNITS) if other != unit and need[other] > known[other]]
-        return [(other, count) for other, count in missing
-                if not any(self._known[third][number][other] >= count for third, number in missing if third != other)]
+        return missing if len(missing) < 2 else [
+            (other, count) for other, count in missing
+            if not any(self._known[third][number][other] >= count for third, number in missing if third != other)]
 
     def _append(self, opcode, values, unit, waits):
         self.instructions.append(Instruction(opcode, values, tuple(Wait(Unit(other), count) for other, count in waits)))
@@ -190,8 +201,7 @@ class Schedule:
         known = self._known[unit][-1]
         for other, count in waits:
             known = merged(known, self._known[other][count])
-        number = len(self._known[unit])
-        self._known[unit].append(tuple(number if each == unit else done for each, done in enumerate(known)))
+        self._known[unit].append(_with(known, unit, len(self._known[unit])))
 
 
 class Ring:
