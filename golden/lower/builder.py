@@ -5,6 +5,7 @@ Addresses and steps are in elements of four bytes in DRAM and in words of all la
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -169,7 +170,7 @@ class Builder:
         lines = merged([dims[d] for d in outer] if rows is None else rows)
         needed = -(-size // self.lanes)
         address = value.address + skip
-        count = int(np.prod([n for n, _ in lines], dtype=np.int64))
+        count = prod(n for n, _ in lines)
         aligned = value.whole_words(inner, self.lanes) and skip % self.lanes == 0 and all(
             step % self.lanes == 0 for _, step in lines)
         if words > needed or not aligned and size % self.lanes:
@@ -309,7 +310,7 @@ class Builder:
         inner = len(value.shape) - 1
         lines = value.dims()[:-1] if rows is None else rows
         if first * self.lanes >= value.shape[inner]:
-            self.fill(target, int(np.prod([n for n, _ in lines], dtype=np.int64)) * words)
+            self.fill(target, prod(n for n, _ in lines) * words)
         else:
             self.load(value.words(inner, first, words, self.lanes), (), inner, target, words, skip=skip, rows=lines)
 

@@ -12,8 +12,8 @@ from .memory import Value
 
 aten = torch.ops.aten
 #: Views that go by an element's place in the shape alone, not by where it lies or what it is.
-_BY_PLACE = {each for packet in (aten.view, aten._unsafe_view, aten.permute, aten.transpose, aten.t, aten.expand,
-                                 aten.slice, aten.select, aten.squeeze, aten.unsqueeze, aten.split,
+_BY_PLACE = {each for packet in (aten.view, aten.reshape, aten._unsafe_view, aten.permute, aten.transpose, aten.t,
+                                 aten.expand, aten.slice, aten.select, aten.squeeze, aten.unsqueeze, aten.split,
                                  aten.split_with_sizes, aten.unbind, aten.alias, aten.detach)
              for each in (getattr(packet, name) for name in packet.overloads()) if each != aten.view.dtype}
 

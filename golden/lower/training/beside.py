@@ -26,6 +26,9 @@ from .space import homes
 BESIDE = 2048
 #: Quarters of V that the product has: with less, what it brings waits for words.
 SHARE = 3
+#: Fields whose product are the cycles of an instruction.
+_LOOPS = {Opcode.MULTIPLY: ("passes0", "passes1", "passes2", "rows0", "rows1", "columns"),
+          Opcode.LOAD: ("count0", "count1", "count2"), Opcode.STORE: ("count0", "count1", "count2")}
 hbfp = torch.ops.hbfp
 _PRODUCTS = (hbfp.linear.default, hbfp.matmul.default, hbfp.conv2d.default, input_gradient, weight_gradient)
 
@@ -97,13 +100,15 @@ class Beside:
         """Emit the product among the others."""
         net, schedule = self.net, self.build.schedule
         name, node, last, made = self.held
-        target = cost(self.product)
+        left = cost(self.product) - cost(self.others)
         for own, ready in self.ready.items():
-            if cost(self.others) >= target:
+            if left <= 0:
                 break
             if own not in net.updated and ready < self.number and net.nodes[f"{own} gradient"] is not last \
                     and not self._reads(net.nodes[f"{own} gradient"]):
+                before = len(self.others)
                 net.update(own)
+                left -= cost(self.others[before:])
         schedule.tape = None
         self.build.confine(0, self.build.accelerator.v_words)
         first = len(schedule.instructions)
@@ -118,12 +123,7 @@ class Beside:
 
 def cycles(each: Emission) -> int:
     """About how long an instruction keeps the array, the vector unit or the bus."""
-    values = each.values
-    if each.opcode == Opcode.MULTIPLY:
-        return prod(values.get(name, 1) for name in ("passes0", "passes1", "passes2", "rows0", "rows1", "columns"))
-    if each.opcode in (Opcode.LOAD, Opcode.STORE):
-        return prod(values.get(f"count{loop}", 1) for loop in range(3))
-    return 0
+    return prod(each.values.get(name, 1) for name in _LOOPS[each.opcode]) if each.opcode in _LOOPS else 0
 
 
 def cost(emissions: Iterable[Emission]) -> int:
@@ -139,10 +139,11 @@ def among(product: Sequence[Emission], others: Sequence[Emission]) -> list[Emiss
 
 def _placed(emissions, side):
     """Emissions with the share of the time that is over before each."""
-    total, done = max(cost(emissions), 1), 0
-    for each in emissions:
+    costs = list(map(cycles, emissions))
+    total, done = max(sum(costs), 1), 0
+    for each, own in zip(emissions, costs, strict=True):
         yield done / total, side, each
-        done += cycles(each)
+        done += own
 
 
 def touch(one: Sequence[Emission], other: Sequence[Emission]) -> bool:
