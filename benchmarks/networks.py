@@ -1,0 +1,122 @@
+"""Ninety-nine small networks of torchvision, transformers and plain torch.nn: which lower, their bits, their cycles.
+
+    python -m benchmarks.networks                                   all of them, on 32 x 32
+    python -m benchmarks.networks bert vit --rows 8 --block 1,8     some of them
+    python -m benchmarks.networks --rows 8 --block 1,8 --verilog    on the Verilog, too
+
+Each network becomes a program that the golden machine runs; every tensor that PyTorch has, with the accelerator's
+arithmetic, is compared bit by bit. Cycles are the cycle model's, and with --verilog the Verilog's beside them. What
+cannot be lowered has its line. The exit status is 1 if a number or a cycle differs.
+"""
+
+import time
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+
+from cosim.accelerator.device import Timing
+from cosim.accelerator.network import run as on_verilog
+from cosim.accelerator.untimed import run as on_machine
+from cosim.emit import emit_accelerator
+from golden.lower.errors import LoweringError
+from golden.lower.lowering import lower
+from golden.perf.accelerator.command import add_memory_options, memory_from_args
+from golden.perf.accelerator.model import times
+from golden.perf.accelerator.scale_sim import scale_sim
+from hbfp import files, generator
+from hbfp.command import Parser, run
+from hbfp.manifest import Manifest
+from hbfp.options import add_system_options, system_from_args
+from hbfp.system import Accelerator
+from hbfp.values import OptionError, writable_file
+
+from .families import FAMILIES, NETWORKS, network
+from .tables import add_json
+
+
+def prepare(args):
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    accelerator = system_from_args(args, Accelerator)
+    if unknown := [name for name in args.names if name not in NETWORKS]:
+        raise OptionError(f"NAME must be one of {', '.join(NETWORKS)}, not {unknown[0]!r}")
+    return partial(work, accelerator, memory_from_args(args, accelerator), args.names or list(NETWORKS), args.verilog,
+                   args.json and writable_file("json", args.json))
+
+
+def measured(name: str, accelerator: Accelerator, memory: tuple[int, int], verilog: Any = None) -> dict[str, Any]:
+    """A row of the table.
+
+    Parameters
+    ----------
+    name : str
+    accelerator : Accelerator
+    memory : (int, int)
+        The DRAM's latency and bytes a cycle.
+    verilog : Manifest, optional
+        Of the emitted accelerator, if the network is to run on its Verilog.
+
+    Returns
+    -------
+    dict
+        ``title``, ``lowered`` (1 or 0) and ``refused``, the line that says why not; numbers ``compared`` and how many
+        ``differ``; ``cycles``, the ``share`` of the peak, cycles by SCALE-Sim's ``formula``, and how far the Verilog's
+        cycles are from the model's, ``off``.
+    """
+    begun = time.perf_counter()
+    row: dict[str, Any] = {"title": name, "lowered": 1, "refused": ""}
+    try:
+        lowered = lower(*network(name), accelerator)
+    except LoweringError as error:
+        return row | {"lowered": 0, "refused": str(error)}
+    program = lowered.program
+    core = accelerator.core
+    latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
+    found = on_machine(lowered, layers=True)
+    cycles = times(program, latency, *memory).cycles
+    macs = sum(layer.macs for layer in program.layers)
+    row |= {"compared": found.total.compared, "differ": found.total.mismatches, "cycles": cycles,
+            "share": macs / (cycles * core.rows * accelerator.lanes),
+            "formula": sum(scale_sim(layer.products, core.rows, accelerator.lanes) for layer in program.layers)}
+    if verilog is not None:
+        real = on_verilog(verilog, lowered, timing=Timing(*memory), layers=True)
+        row |= {"differ": row["differ"] + real.total.mismatches, "off": abs(real.result.cycles - cycles)}
+    return row | {"seconds": round(time.perf_counter() - begun, 1)}
+
+
+def work(accelerator, memory, names, verilog, path):
+    """Lower, run, print a line for each; the exit status."""
+    console, rows = Console(highlight=False), {}
+    emitted = emit_accelerator(accelerator) if verilog else None
+    for name in names:
+        row = rows[name] = measured(name, accelerator, memory, emitted)
+        text = row["refused"] or (f"{row['compared']:,} numbers, {row['differ']:,} differ; {row['cycles']:,} cycles, "
+                                  f"{row['share']:.1%} of the peak, formula {row['formula']:,}"
+                                  + (f", Verilog's {row['off']:,} off" if verilog else "") + f"; {row['seconds']} s")
+        console.print(f"{name}: {text}", markup=False, soft_wrap=True)
+    lowered = [row for row in rows.values() if row["lowered"]]
+    counts = {"networks": len(rows), "lowered": len(lowered), "differ": sum(row["differ"] for row in lowered),
+              "compared": sum(row["compared"] for row in lowered), "off": sum(row.get("off", 0) for row in lowered)}
+    console.print(f"{counts['lowered']} of {counts['networks']} lowered; {counts['compared']:,} numbers compared with "
+                  f"PyTorch, {counts['differ']:,} differ", soft_wrap=True)
+    if path is not None:
+        kept = {name: {key: each for key, each in row.items() if key != "seconds"} for name, row in rows.items()}
+        files.write_json(path, {family: {name: kept[name] for name in made if name in kept}
+                                for family, made in FAMILIES.items()} | {"counts": counts})
+    return int(counts["differ"] or counts["off"])
+
+
+def main(argv=None):
+    """Run the command; return its exit status."""
+    parser = Parser(prog="python -m benchmarks.networks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"networks (default all): {', '.join(NETWORKS)}")
+    add_system_options(parser, Accelerator, "accelerator")
+    add_memory_options(parser)
+    parser.add_argument("--verilog", action="store_true", help="run each on the Verilog, too, and compare its cycles "
+                        "with the model's")
+    add_json(parser)
+    return run(parser, prepare, argv)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
