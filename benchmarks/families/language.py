@@ -169,7 +169,7 @@ NETWORKS: dict[str, Callable[[], Source]] = {
     "qwen3": _causal("Qwen3", head_dim=8, **_SHARED), "gemma": _causal("Gemma", head_dim=8, **_SHARED),
     "gemma2": _causal("Gemma2", head_dim=8, sliding_window=4, **_SHARED), "phi": _causal("Phi"),
     "phi3": _causal("Phi3", **_SHARED), "stablelm": _causal("StableLm", num_key_value_heads=HEADS),
-    "falcon": _causal("Falcon"), "t5": _t5, "bart": _bart, "whisper": _whisper, "wav2vec2": _wav2vec2, "vit_hf": _pixels("ViT"), "clip": _clip,
-    "dinov2": _pixels("Dinov2", mlp_ratio=2, intermediate_size=None), "segformer": _segformer,
-    "mamba": _causal("Mamba", state_size=4, intermediate_size=None, num_attention_heads=None,
+    "falcon": _causal("Falcon"), "t5": _t5, "bart": _bart, "whisper": _whisper, "wav2vec2": _wav2vec2,
+    "vit_hf": _pixels("ViT"), "clip": _clip, "dinov2": _pixels("Dinov2", mlp_ratio=2, intermediate_size=None),
+    "segformer": _segformer, "mamba": _causal("Mamba", state_size=4, intermediate_size=None, num_attention_heads=None,
                      max_position_embeddings=None)}

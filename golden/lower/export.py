@@ -18,6 +18,7 @@ from hbfp.golden.nn.state import HBFPState
 from hbfp.golden.ops.table import decompositions
 
 from .errors import LoweringError
+from .volumes import VOLUMES
 
 #: How often a graph is taken apart at most.
 _TIMES = 4
@@ -57,9 +58,10 @@ def _traced(model, inputs, pure):
     program = torch.export.export(model, inputs, strict=False)
     for turn in range(_TIMES if pure else 0):              # what an operation is made of may be made of others
         parts = decompositions(program.graph, turn > 0)
-        if parts is None and not any(_in_place(node) for node in program.graph.nodes):
+        volumes = turn == 0 and any(node.target in VOLUMES for node in program.graph.nodes)
+        if parts is None and not volumes and not any(_in_place(node) for node in program.graph.nodes):
             break
-        program = program.run_decompositions(parts or {})
+        program = program.run_decompositions((parts or {}) | VOLUMES)
     return program
 
 

@@ -8,17 +8,24 @@ from itertools import zip_longest
 import torch
 from torch import fx
 
+from hbfp.golden.ops.operation import Shape
 from hbfp.golden.ops.table import operation_of
+from hbfp.golden.vector import waves
 from hbfp.program import Layer, Product, Tensor
 
 from .errors import NO_OPERATION, LoweringError, broken
-from .graph import kind, named, place, refusal
+from .graph import is_real, kind, named, place, refusal
 from .memory import Value
 from .nodes import Nodes
 from .operations.table import handler_of
+from .operations.vector import elementwise
 from .same import CASTS, spared
 from .tensors import channels_last, first_of
 from .views import is_view, seen
+
+#: Integers that a program has as FP32 numbers, and operations of which it computes with them.
+WHOLE = (torch.int64, torch.int32)
+OF_WHOLE = ("add", "sub", "mul", "neg", "abs", "maximum", "minimum", "where", "clamp", "cat", "stack")
 
 
 @dataclass
@@ -129,11 +136,14 @@ class Network(Nodes):
                                     "a mask with something for every row would do")
             self.values[node] = self.value(softmax)
             return node, ()
-        if node.target in CASTS and self.graph.results[node.args[0]].dtype == torch.bool:
-            self.values[node] = self.value(node.args[0])   # 1 and 0 already
-            return node, ()
+        if node.target in CASTS:
+            if not self.graph.results[node.args[0]].is_floating_point():
+                self.values[node] = self.value(node.args[0])               # FP32 numbers already
+                return node, ()
+            return elementwise(self, node, waves.cut(), self.value(node.args[0]))
         if is_view(node.target):
-            self.values[node] = self._view(node)
+            if getattr(self.graph.results[node], "numel", lambda: 1)():    # else what joins others leaves it out
+                self.values[node] = self._view(node)
             return node, ()
         return handler_of(node.target)(self, node)
 
@@ -145,14 +155,20 @@ class Network(Nodes):
         kinds = [getattr(each, "dtype", type(each)) for each in results]
         known = (node in self.done or spared(node) or is_view(node.target) or node.target in CASTS or
                  handler_of(node.target))
-        fit = {torch.float32, *([torch.bool] if operation is not None and operation.truth else ())}
+        fit = {torch.float32, *([torch.bool] if operation is not None and operation.truth else ()),
+               *(WHOLE if node.target in CASTS or is_view(node.target) or operation is not None and
+                 operation.name in OF_WHOLE else ())}
+        given = [self.graph.results[each] for each in node.all_input_nodes]
+        if operation is not None and operation.shape == Shape.ELEMENT and operation.name not in OF_WHOLE and \
+                not operation.truth and given and not any(map(is_real, given)):
+            raise LoweringError("it takes whole numbers alone; numbers of float32 would do")
         for each in kinds:
             if each not in fit and (known or getattr(each, "is_floating_point", False)):
                 what = getattr(each, "__name__", str(each)).removeprefix("torch.")
                 raise LoweringError(f"it gives {what}; numbers of float32 would do")
         if not known:
             raise LoweringError(NO_OPERATION)
-        if not results[0].numel():
+        if not results[0].numel() and not (is_view(node.target) and node not in self.graph.outputs):
             raise LoweringError(f"it gives no numbers: its shape is {tuple(results[0].shape)}; one of numbers would do")
 
     def _view(self, node):

@@ -56,9 +56,9 @@ def _rmatmul(formats, stream, input, other):
     return contract.matmul(other, input, formats, stream)
 
 
-def _addmm(formats, stream, input, mat1, mat2, *, beta=1, alpha=1):
-    """addmm, baddbmm, addmv."""
-    return _add(input, contract.matmul(mat1, mat2, formats, stream), beta, alpha)
+def _addmm(formats, stream, input, *matrices, beta=1, alpha=1, **named):
+    """addmm, baddbmm, addmv, of matrices by position or by the names that they have there, in order."""
+    return _add(input, contract.matmul(*matrices, *named.values(), formats, stream), beta, alpha)
 
 
 def _addbmm(formats, stream, input, batch1, batch2, *, beta=1, alpha=1):

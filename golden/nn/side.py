@@ -70,7 +70,7 @@ class SideMode(Mode):
         if operation is None or operation.shape == Shape.MOVE:
             y = self.parts(func, args, kwargs)
             return func(*args, **kwargs) if y is NotImplemented else y
-        first = next((each for each in args if isinstance(each, torch.Tensor) and each.dtype != torch.bool), None)
+        first = next((each for each in args if isinstance(each, torch.Tensor) and each.is_floating_point()), None)
         if in_hbfp() or first is None or not _single(first):
             return func(*args, **kwargs)
         with self:

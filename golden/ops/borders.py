@@ -14,6 +14,16 @@ from .operation import Unsupported, pair
 
 aten = torch.ops.aten
 Pair = tuple[int, int]
+#: Most elements of a window, whose program is one of the vector unit's instructions.
+LONGEST = 254
+
+
+def long(size: Pair) -> bool:
+    """Whether windows are taken row by row first; Unsupported if a row or a column is too long in itself."""
+    if max(size) > LONGEST:
+        raise Unsupported(f"windows of {size[0]} x {size[1]} elements are more than a vector instruction's; at most "
+                          f"{LONGEST} a side would do")
+    return size[0] * size[1] > LONGEST
 
 
 def overhang(side: int, size: int, stride: int, padding: int, dilation: int = 1) -> int:
@@ -42,6 +52,10 @@ def maximum(x: torch.Tensor, size: Any, stride: Any = (), padding: Any = 0, dila
     size, padding, dilation = pair(size), pair(padding), pair(dilation)
     stride = pair(stride or size)
     around = bordered(x, padding, overhangs(x, size, stride, padding, dilation), float("-inf"))
+    if long(size):
+        rows = aten.max_pool2d_with_indices(around, [1, size[1]], [1, stride[1]], 0, [1, dilation[1]])[0]
+        most = aten.max_pool2d_with_indices(rows, [size[0], 1], [stride[0], 1], 0, [dilation[0], 1])[0]
+        return most, x.new_empty(0)
     most, places = aten.max_pool2d_with_indices(around, size, stride, 0, dilation)
     wide = around.shape[-1]
     rows, columns = places // wide - padding[0], places % wide - padding[1]
@@ -56,12 +70,20 @@ def average(x: torch.Tensor, size: Any, stride: Any = (), padding: Any = 0, ceil
     behind = overhangs(x, size, stride, padding) if ceil_mode else (0, 0)
     around = bordered(x, padding, behind, 0.0)
     if divisor_override is not None:
-        return aten.avg_pool2d(around, size, stride, 0, False, True, divisor_override)
+        return _over(around, size, stride, divisor_override)
     high, wide = (_counts(*each, count_include_pad) for each in
                   zip(x.shape[-2:], size, stride, padding, behind, strict=True))
     if len({*high}) == len({*wide}) == 1:
-        return aten.avg_pool2d(around, size, stride, 0, False, True, high[0] * wide[0])
-    return aten.avg_pool2d(around, size, stride, 0, False, True, 1) * _factors(x, high, wide)
+        return _over(around, size, stride, high[0] * wide[0])
+    return _over(around, size, stride, 1) * _factors(x, high, wide)
+
+
+def _over(x, size, stride, divisor):
+    """The sums of windows over a number."""
+    if long(size):
+        x = aten.avg_pool2d(x, [1, size[1]], [1, stride[1]], 0, False, True, 1)
+        size, stride = (size[0], 1), (stride[0], 1)
+    return aten.avg_pool2d(x, size, stride, 0, False, True, divisor)
 
 
 def _counts(side, size, stride, padding, behind, borders):
@@ -81,15 +103,20 @@ def _factors(x, high, wide):
     return torch.cat([row(count).expand(len(list(some)), -1) for count, some in groupby(high)], 0)
 
 
-def adaptive(x: torch.Tensor, size: Any) -> torch.Tensor:
-    """Adaptive average pooling to sides that do not divide: windows of one size that are equally far apart together."""
+def adaptive(x: torch.Tensor, size: Any, pool: Callable[..., torch.Tensor] = aten.avg_pool2d) -> torch.Tensor:
+    """Adaptive pooling to sides that do not divide: windows of one size that are equally far apart together."""
     sides = [side if each is None else each for side, each in zip(x.shape[-2:], _sides(size), strict=True)]
     if not all(sides):
         raise Unsupported(f"it gives {sides[0]} x {sides[1]} pixels; sides above 0 would do")
     rows, columns = (list(_alike(*each)) for each in zip(x.shape[-2:], sides, strict=True))
     return _pieces(rows, -2, lambda first, stop, high, down: _pieces(
-        columns, -1, lambda left, right, width, across: aten.avg_pool2d(
+        columns, -1, lambda left, right, width, across: pool(
             x[..., first:stop, left:right], (high, width), (down, across))))
+
+
+def adaptive_maximum(x: torch.Tensor, size: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same of maxima, and what torch keeps beside them for gradients, which are none here."""
+    return adaptive(x, size, lambda *given: aten.max_pool2d_with_indices(*given)[0]), x.new_empty(0)
 
 
 def _sides(size):
@@ -107,7 +134,7 @@ def _alike(side, count):
     while windows:
         (first, stop), taken = windows[0], 1
         step = windows[1][0] - first if len(windows) > 1 else stop - first
-        while taken < len(windows) and windows[taken] == (first + taken * step, stop + taken * step):
+        while step and taken < len(windows) and windows[taken] == (first + taken * step, stop + taken * step):
             taken += 1
         yield first, windows[taken - 1][1], stop - first, step or 1
         windows = windows[taken:]

@@ -31,7 +31,14 @@ def _binary(name: str, of_two: Callable[[], Program], of_one: Callable[[float], 
         if rounding_mode is not None:
             raise Unsupported(f"rounding_mode={rounding_mode!r} gives whole numbers; division without it would do")
         return Elements(of_two(), (a, b)) if isinstance(b, torch.Tensor) else Elements(of_one(b), (a,))
-    return Operation(name, calls(name), Shape.ELEMENT, form)
+    return Operation(name, calls(name), Shape.ELEMENT, form, _quotients if name == "div" else None)
+
+
+def _quotients(a, b, rounding_mode=None):
+    if rounding_mode is None:
+        raise Unsupported("it has a program")
+    y = a / b
+    return torch.floor(y) if rounding_mode == "floor" else torch.trunc(y)
 
 
 def _unary(name: str, program: Callable[..., Program]) -> Operation:

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 
 from ..vector import programs
+from .borders import LONGEST
 from .operation import Elements, Operation, Rows, Shape, Unsupported, Windows, calls, dims_of
 from .results import Result
-from .windows import LONGEST, pixels
+from .windows import pixels
 
 aten = torch.ops.aten
 

@@ -193,9 +193,10 @@ class Operation:
     def apart(self, *args: Any, **kwargs: Any) -> Any:
         """The result by other operations, if there is no program for these arguments.
 
-        NotImplemented if there is one, or no parts for them.
+        NotImplemented if there is one, or no parts for them; parts are of real numbers.
         """
-        if self.parts is None:
+        first = next((each for each in args if isinstance(each, torch.Tensor)), None)
+        if self.parts is None or first is not None and not (first.is_floating_point() or first.dtype == torch.bool):
             return NotImplemented
         if self.form is not None:
             try:

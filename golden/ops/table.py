@@ -9,6 +9,7 @@ from torch import fx
 
 from . import (
     activations,
+    bags,
     choices,
     distances,
     drops,
@@ -24,6 +25,8 @@ from . import (
     powers,
     rows,
     truths,
+    volumes,
+    whole,
     windows,
 )
 from .matrices import multiplies
@@ -34,7 +37,8 @@ OPERATIONS: tuple[Operation, ...] = (*elements.OPERATIONS, *rows.OPERATIONS, *wi
                                      *gates.OPERATIONS, *choices.OPERATIONS, *drops.OPERATIONS, *norms.OPERATIONS,
                                      *pools.OPERATIONS, *gradients.OPERATIONS,
                                      *extremes.OPERATIONS, *powers.OPERATIONS, *enlarged.OPERATIONS,
-                                     *truths.OPERATIONS)
+                                     *truths.OPERATIONS, *whole.OPERATIONS, *volumes.OPERATIONS,
+                                     *bags.OPERATIONS)
 #: Torch's own decompositions, kept since to collect them takes a tenth of a second.
 _usual = cache(torch.export.default_decompositions)
 _BY_CALL = {call: each for each in OPERATIONS for call in each.calls}

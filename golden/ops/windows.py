@@ -7,20 +7,20 @@ from math import prod
 import torch
 
 from ..vector import programs
-from .borders import adaptive, average, maximum, overhangs
+from .borders import LONGEST, adaptive, adaptive_maximum, average, long, maximum, overhangs
 from .operation import Operation, Rows, Shape, Unsupported, Windows, calls, dims_of, pair
 from .results import Result
 
 aten = torch.ops.aten
 #: Why windows of ``ceil_mode=True`` have no program.
 HANGS = "ceil_mode=True has windows that hang over the edge; ceil_mode=False would do"
-#: Most elements of a window, whose program is one of the vector unit's instructions.
-LONGEST = 254
 
 
 def _hang(ceil_mode, x, size, stride, padding, dilation=(1, 1)):
     if ceil_mode and any(overhangs(x, size, stride, padding, dilation)):
         raise Unsupported(HANGS)
+    if long(size):
+        raise Unsupported(f"windows of {prod(size)} elements are taken row by row first")
 
 
 def _max_pool(x, size, stride=(), padding=0, dilation=1, ceil_mode=False):
@@ -128,5 +128,6 @@ OPERATIONS = (
     Operation("avg_pool1d", calls("avg_pool1d"), Shape.WINDOW, _line(_average_pool), _average_line),
     Operation("avg_pool2d", calls("avg_pool2d"), Shape.WINDOW, _average_pool, average),
     Operation("adaptive_avg_pool2d", calls("_adaptive_avg_pool2d"), Shape.WINDOW, _adaptive_pool, adaptive),
-    Operation("adaptive_max_pool2d", calls("adaptive_max_pool2d"), Shape.WINDOW, _adaptive_max, kept=_adaptive_places),
+    Operation("adaptive_max_pool2d", calls("adaptive_max_pool2d"), Shape.WINDOW, _adaptive_max,
+              adaptive_maximum, kept=_adaptive_places),
     Operation("mean", calls("mean"), Shape.WINDOW, _mean, _mean_parts))

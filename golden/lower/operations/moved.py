@@ -47,8 +47,10 @@ def moved(net: Nodes, node: Any) -> Made:
     Raises
     ------
     LoweringError
-        If it puts several numbers between those of its operands.
+        If it puts several numbers between those of its operands, or where it puts them depends on real numbers.
     """
+    if not all(is_real(net.graph.results[each]) or net.is_constant(each) for each in node.all_input_nodes):
+        raise LoweringError("its places depend on real numbers; whole numbers among the inputs would do")
     operands = [each for each in node.all_input_nodes if is_real(net.graph.results[each])]
     numbers, between = _numbers(net, node, operands)
     if len(between) > 1:

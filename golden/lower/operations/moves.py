@@ -18,9 +18,9 @@ from .vector import elementwise
 
 
 def cat(net: Nodes, node: Any) -> Made:
-    """Copy parts one behind the other along a dimension."""
+    """Copy parts one behind the other along a dimension; those without numbers count for nothing."""
     parts, dim = node.args[0], node.args[1] if len(node.args) > 1 else 0
-    values = [net.value(each) for each in parts]
+    values = [net.value(each) for each in parts if net.graph.results[each].numel()]
     output = net.fresh(node, vectors.physical(values[0]) if len(values[0].shape) == 4 else None, 0.0)
     start = 0
     for value in values:

@@ -15,13 +15,14 @@ from .image_gradients import images_gradient
 from .moved import moved
 from .moves import MOVES
 from .products import add_bias, linear, matmul, pruned
-from .tables import rows_gradient
+from .tables import bags, rows_gradient
 from .vector import vector
 
 hbfp = torch.ops.hbfp
 PRODUCTS: dict[Any, Handler] = {
     hbfp.linear.default: linear, hbfp.matmul.default: matmul, hbfp.conv2d.default: conv2d,
     hbfp.add_bias.default: add_bias, torch.ops.aten.embedding_dense_backward.default: rows_gradient,
+    torch.ops.aten._embedding_bag_forward_only.default: bags, torch.ops.aten._embedding_bag.default: bags,
     hbfp.dropout.default: dropout, hbfp.pruned.default: pruned,
     input_gradient: images_gradient, conv_transpose: images_gradient, weight_gradient: weights_gradient}
 

@@ -10,14 +10,20 @@ from typing import Any
 import torch
 from torch import fx
 
+from hbfp.golden.ops.bags import bags as found
+from hbfp.golden.ops.bags import check, factor
+from hbfp.golden.ops.operation import Unsupported
+from hbfp.golden.ops.results import Result, running
 from hbfp.golden.vector import programs
 from hbfp.isa.instructions import Instruction, Memory, Opcode
 
 from .. import vectors
 from ..builder import dram_span
+from ..errors import LoweringError
 from ..memory import Value
 from ..nodes import Made, Nodes
 from ..schedule import Span
+from ..sums import sums
 
 aten = torch.ops.aten
 #: Operations that take rows by numbers, their second operand.
@@ -123,6 +129,30 @@ def rows_gradient(net: Nodes, node: Any) -> Made:
                      some, padding)
         build.store(table.start, words, output, (), 1, skip=first * output.dims()[0][1],
                     rows=[(some, output.dims()[0][1])])
+    return node, ()
+
+
+def bags(net: Nodes, node: Any) -> Made:
+    """Sums of rows of a table, or means; LoweringError if a batch or real numbers choose the rows."""
+    usual = (False, 0, False, None, False, -1)
+    table, index, offsets, _, mode, _, weights, last, padding = *node.args, *usual[len(node.args) - 3:]
+    if not all(net.is_constant(each) and each not in net.whole for each in (index, offsets)):
+        raise LoweringError("its indices depend on real numbers, or change; whole numbers among the inputs would do")
+    try:
+        check(mode, weights)
+    except Unsupported as error:
+        raise LoweringError(str(error)) from None
+    source, output = net.value(table), net.fresh(node, [0, 1], 0.0)
+    parts = running(programs.activation(), (Result(over=(0,)),), 0)
+    for place, rows_ in enumerate(found(net.constant(index), net.constant(offsets), last, padding)):
+        if rows_:
+            some = net.build.dram.empty((len(rows_), source.shape[1]))
+            for number, row in enumerate(rows_):
+                net.copy(Value(source.where[row][None], source.home), Value(some.where[number][None], some.home))
+            own = Value(output.where[place][None], output.home)
+            sums(net.build, parts, [some], (0,), 1, [], [own])
+            if factor(mode, rows_) != 1:
+                vectors.by_rows(net.build, programs.scale(factor(mode, rows_)), [own], [0, 1], [own])
     return node, ()
 
 

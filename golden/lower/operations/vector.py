@@ -1,5 +1,6 @@
 """Operations of the vector unit: layers of the forms that :mod:`golden.ops` has for them."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from hbfp.isa.instructions import VECTOR_OUTPUTS
 
 from .. import vectors
 from ..errors import LoweringError
+from ..long_rows import divides, long_rows
 from ..memory import Value
 from ..nodes import Made, Nodes
 from ..same import aten
@@ -72,9 +74,14 @@ def _rows(net, node, form, values):
     inner = form.dim % len(shape)
     if not form.sums and -(-shape[inner] // net.build.lanes) > net.accelerator.row_words:
         return _columns(net, node, form, sources, inner)
-    if not adds_rows(form):
+    long = not adds_rows(form) and -(-shape[inner] // net.build.lanes) > net.accelerator.row_words
+    if long and form.program == programs.row_sum() and form.results[0].over:    # of each row, and then of these
+        rows = net.dense(tuple(1 if d == inner else size for d, size in enumerate(shape)))
+        long_rows(net.build, form.program, sources, inner, [rows], {})
+        form, sources, long = replace(form, program=programs.activation()), [rows], False
+    if long and (any(result.over for result in form.results) or not divides(form.program)):
         _row_fits(net, shape[inner])
-    if form.numbers:
+    if form.numbers and not long:
         vectors.constant_rows(net.build, _numbers(net, node, form))
     readers = net.readers(node)
     if unknown := [number for number in readers if number >= len(form.results)]:
@@ -85,6 +92,11 @@ def _rows(net, node, form, values):
         net.values[node] = {number: net.values.pop(node if number == 0 else own[0]) for number, own in readers.items()}
     given = [each for each, result in zip(outputs, form.results, strict=True) if not result.over]
     totals = [each for each, result in zip(outputs, form.results, strict=True) if result.over]
+    if long:
+        kept = {number: each if isinstance(each, Value) else net.build.dram.constant(each)
+                for number, each in enumerate(_numbers(net, node, form), 1)}
+        long_rows(net.build, form.program, sources, inner, given, kept)
+        return node, ()
     if not totals:
         order = [d for d in range(len(shape)) if d != inner] + [inner]
         for first in range(0, len(given), SLOTS):          # again from the start, where there are more than slots

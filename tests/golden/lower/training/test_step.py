@@ -234,11 +234,11 @@ def test_special_values_go_through():
         np.testing.assert_array_equal(device.get(name).view(np.uint32), values.view(np.uint32), name)
 
 
-class Cumulated(nn.Module):
+class Angles(nn.Module):
     """An operation that the accelerator has not."""
 
     def forward(self, x):
-        return x.cumsum(-1)
+        return x.atan()
 
 
 class Unused(nn.Module):
@@ -267,7 +267,7 @@ NO_OPERATION = ("the accelerator has no such operation; a model without it, or e
      "would do")),
     (mlp(), lambda y, t: y.sum(1), sgd(),
      "The loss cannot be lowered: it has the shape (12,); one number of float32 would do"),
-    (mlp(Cumulated), F.cross_entropy, sgd(), f"Layer 'forward 1' (cumsum) cannot be lowered: {NO_OPERATION}"),
+    (mlp(Angles), F.cross_entropy, sgd(), f"Layer 'forward 1' (atan) cannot be lowered: {NO_OPERATION}"),
     (mlp(nn.Dropout), F.cross_entropy, sgd(), ("Layer 'forward 1' (dropout) cannot be lowered: it drops elements at "
      "random, and the accelerator draws no numbers; --rounding stochastic would do")),
     (Unused(), F.cross_entropy, sgd(), ("Parameter spare.weight cannot be trained: the loss does not depend on it; "
