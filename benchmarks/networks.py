@@ -6,11 +6,14 @@
 
 Each network becomes a program that the golden machine runs; every tensor that PyTorch has, with the accelerator's
 arithmetic, is compared bit by bit. Cycles are the cycle model's, and with --verilog the Verilog's beside them. What
-cannot be lowered has its line. The exit status is 1 if a number or a cycle differs.
+cannot be lowered has its line. The exit status is 1 if a number or a cycle differs. torchvision comes with the extra
+`networks`; transformers is no part of this project's: pip install transformers.
 """
 
 import time
 from functools import partial
+from importlib.metadata import version
+from importlib.util import find_spec
 from typing import Any
 
 from rich.console import Console
@@ -38,9 +41,13 @@ from .tables import add_json
 def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
     accelerator = system_from_args(args, Accelerator)
-    if unknown := [name for name in args.names if name not in NETWORKS]:
-        raise OptionError(f"NAME must be one of {', '.join(NETWORKS)}, not {unknown[0]!r}")
-    return partial(work, accelerator, memory_from_args(args, accelerator), args.names or list(NETWORKS), args.verilog,
+    if unknown := [name for name in args.names if name not in (*FAMILIES, *NETWORKS)]:
+        raise OptionError(f"NAME must be one of {', '.join((*FAMILIES, *NETWORKS))}, not {unknown[0]!r}")
+    names = [each for name in args.names or FAMILIES for each in FAMILIES.get(name, [name])]
+    if "transformers" in map(NETWORKS.get, names) and find_spec("transformers") is None:
+        raise OptionError("NAME of a network of transformers needs that library, which no extra brings: pip install "
+                          "transformers")
+    return partial(work, accelerator, memory_from_args(args, accelerator), names, args.verilog,
                    args.json and writable_file("json", args.json))
 
 
@@ -94,22 +101,30 @@ def work(accelerator, memory, names, verilog, path):
                                   f"{row['share']:.1%} of the peak, formula {row['formula']:,}"
                                   + (f", Verilog's {row['off']:,} off" if verilog else "") + f"; {row['seconds']} s")
         console.print(f"{name}: {text}", markup=False, soft_wrap=True)
-    lowered = [row for row in rows.values() if row["lowered"]]
-    counts = {"networks": len(rows), "lowered": len(lowered), "differ": sum(row["differ"] for row in lowered),
-              "compared": sum(row["compared"] for row in lowered), "off": sum(row.get("off", 0) for row in lowered)}
-    console.print(f"{counts['lowered']} of {counts['networks']} lowered; {counts['compared']:,} numbers compared with "
-                  f"PyTorch, {counts['differ']:,} differ", soft_wrap=True)
+    total = counted(rows.values())
+    console.print(f"{total['lowered']} of {total['networks']} lowered; {total['compared']:,} numbers compared with "
+                  f"PyTorch, {total['differ']:,} differ", soft_wrap=True)
     if path is not None:
-        kept = {name: {key: each for key, each in row.items() if key != "seconds"} for name, row in rows.items()}
-        files.write_json(path, {family: {name: kept[name] for name in made if name in kept}
-                                for family, made in FAMILIES.items()} | {"counts": counts})
-    return int(counts["differ"] or counts["off"])
+        kept = {family: {name: {key: each for key, each in rows[name].items() if key != "seconds"}
+                         for name in made if name in rows} for family, made in FAMILIES.items()}
+        files.write_json(path, {family: found for family, found in kept.items() if found} | {
+            "counts": {family: counted(found.values()) for family, found in kept.items() if found},
+            "tools": {name: version(name) for name in ("torch", "torchvision", "transformers") if find_spec(name)}})
+    return int(total["differ"] + total["off"] > 0)
+
+
+def counted(rows):
+    """Networks, and how many of them lower; numbers compared, how many differ, and cycles that are off, in all."""
+    lowered = [row for row in rows if row["lowered"]]
+    return {"networks": len(rows), "lowered": len(lowered)} | {
+        key: sum(row.get(key, 0) for row in lowered) for key in ("compared", "differ", "off")}
 
 
 def main(argv=None):
     """Run the command; return its exit status."""
     parser = Parser(prog="python -m benchmarks.networks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"networks (default all): {', '.join(NETWORKS)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="networks, or families of them (default all): "
+                        + ", ".join((*FAMILIES, *NETWORKS)))
     add_system_options(parser, Accelerator, "accelerator")
     add_memory_options(parser)
     parser.add_argument("--verilog", action="store_true", help="run each on the Verilog, too, and compare its cycles "
