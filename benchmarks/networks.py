@@ -37,6 +37,9 @@ from hbfp.values import OptionError, writable_file
 from .families import FAMILIES, NETWORKS, network
 from .tables import add_json
 
+#: What is measured of a network that lowers.
+MEASURED = ("compared", "differ", "cycles", "share", "formula")
+
 
 def prepare(args):
     """From parsed arguments to the work; OptionError if a value is not valid."""
@@ -68,14 +71,14 @@ def measured(name: str, accelerator: Accelerator, memory: tuple[int, int], veril
     dict
         ``title``, ``lowered`` (1 or 0) and ``refused``, the line that says why not; numbers ``compared`` and how many
         ``differ``; ``cycles``, the ``share`` of the peak, cycles by SCALE-Sim's ``formula``, and how far the Verilog's
-        cycles are from the model's, ``off``.
+        cycles are from the model's, ``off``. What is refused has None in place of what is measured.
     """
     begun = time.perf_counter()
     row: dict[str, Any] = {"title": name, "lowered": 1, "refused": ""}
     try:
         lowered = lower(*network(name), accelerator)
     except LoweringError as error:
-        return row | {"lowered": 0, "refused": str(error)}
+        return row | {"lowered": 0, "refused": str(error)} | dict.fromkeys(MEASURED)
     program = lowered.program
     core = accelerator.core
     latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
