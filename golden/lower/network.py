@@ -142,7 +142,7 @@ class Network(Nodes):
                 return node, ()
             return elementwise(self, node, waves.cut(), self.value(node.args[0]))
         if is_view(node.target):
-            if getattr(self.graph.results[node], "numel", lambda: 1)():    # else what joins others leaves it out
+            if not self._left_out(node):
                 self.values[node] = self._view(node)
             return node, ()
         return handler_of(node.target)(self, node)
@@ -155,10 +155,11 @@ class Network(Nodes):
         kinds = [getattr(each, "dtype", type(each)) for each in results]
         known = (node in self.done or spared(node) or is_view(node.target) or node.target in CASTS or
                  handler_of(node.target))
-        fit = {torch.float32, *([torch.bool] if operation is not None and operation.truth else ()),
-               *(WHOLE if node.target in CASTS or is_view(node.target) or operation is not None and
-                 operation.name in OF_WHOLE else ())}
         given = [self.graph.results[each] for each in node.all_input_nodes]
+        whole = node.target in CASTS or operation is not None and operation.name in OF_WHOLE or \
+            is_view(node.target) and not any(map(is_real, given))
+        fit = {torch.float32, *([torch.bool] if operation is not None and operation.truth else ()),
+               *(WHOLE if whole else ())}
         if operation is not None and operation.shape == Shape.ELEMENT and operation.name not in OF_WHOLE and \
                 not operation.truth and given and not any(map(is_real, given)):
             raise LoweringError("it takes whole numbers alone; numbers of float32 would do")
@@ -168,8 +169,14 @@ class Network(Nodes):
                 raise LoweringError(f"it gives {what}; numbers of float32 would do")
         if not known:
             raise LoweringError(NO_OPERATION)
-        if not results[0].numel() and not (is_view(node.target) and node not in self.graph.outputs):
+        if not results[0].numel() and not self._left_out(node):
             raise LoweringError(f"it gives no numbers: its shape is {tuple(results[0].shape)}; one of numbers would do")
+
+    def _left_out(self, node):
+        """Whether a node is a view without numbers, which what joins it with others leaves out."""
+        result, users = self.graph.results[node], self.users(node)
+        return is_view(node.target) and isinstance(result, torch.Tensor) and not result.numel() and bool(users) and all(
+            user.target == torch.ops.aten.cat.default for user in users)
 
     def _view(self, node):
         """A view, after a copy if there is none of what lies in DRAM."""

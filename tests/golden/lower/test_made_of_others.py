@@ -145,7 +145,13 @@ CASES = {
         lambda x, y: torch.einsum("bhid,ed->beih", x, y[0, 0]), lambda x, y: torch.tensordot(x[0, 0], y[0, 0].t(), 1)])}
 
 
-@pytest.mark.parametrize(("name", "machine"), list(zip(CASES, (list(MACHINES) * 2)[2:], strict=False)))
+#: Which run on all machines in the long regression alone.
+LONG = ("waves", "running", "large windows", "bags")
+
+
+@pytest.mark.parametrize(("name", "machine"), [
+    pytest.param(*each, marks=[pytest.mark.slow] * (each[0] in LONG))
+    for each in zip(CASES, (list(MACHINES) * 2)[2:], strict=False)])
 def test_functions(name, machine):
     torch.manual_seed(1)
     if name == "waves" and "long" in machine:
