@@ -48,20 +48,20 @@ def sgd(parameters):
 
 
 @cache
-def _latency():
-    return Manifest.load(generator.emitted(SYSTEM.core.name, generator.words(SYSTEM.core))).latency
+def _latency(core):
+    return Manifest.load(generator.emitted(core.name, generator.words(core))).latency
 
 
-def both(arrivals, *, words=False, train=True, quantum=1.0, timeout=2.0, rate=0.1):
+def both(arrivals, *, words=False, train=True, quantum=1.0, timeout=2.0, rate=0.1, system=SYSTEM):
     """A linear layer that serves batches of four, and a small model that trains; ``words``: one with a table."""
     torch.manual_seed(7)
     serve, samples = nn.Linear(12, 5).eval(), torch.randn(11, 12)
-    half = SYSTEM.share(8)
+    half = system.share(8)
     serving, step = lower_serving(serve, (samples[:BATCH],), half), None
     if train:
         model = _Words() if words else nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))
         step = lower_step(model, nn.functional.mse_loss, sgd, next(batches(words)), half)
-    plan = Plan.of(serving.batch_of(range(BATCH), BATCH), step and step.lowered.program, SYSTEM, _latency(), *MEMORY,
-                   batch=BATCH, timeout=timeout, quantum=quantum)
+    plan = Plan.of(serving.batch_of(range(BATCH), BATCH), step and step.lowered.program, system,
+                   _latency(system.core), MEMORY[0], system.beat, batch=BATCH, timeout=timeout, quantum=quantum)
     clients = Clients(serving, Alone(serve, half, (samples,)), len(arrivals))
-    return Both(SYSTEM, serving, clients, step, batches(words), plan, np.asarray(arrivals, np.int64))
+    return Both(system, serving, clients, step, batches(words), plan, np.asarray(arrivals, np.int64))

@@ -46,6 +46,15 @@ def test_every_bit_and_every_cycle(manifest, words):
     assert found.passed and not found.late and not found.exceeded and shown.cause is None and not shown.refused
 
 
+def test_on_several_arrays():
+    """Four cores of 8 x 8: every bit, every cycle."""
+    system = replace(SYSTEM, arrays=4)
+    given = both(ARRIVALS, system=system)
+    found, _ = on_verilog(emit_accelerator(system), given, timing=Timing(MEMORY[0], system.beat), level="-O0")
+    assert found.answers.compared == 5 * len(ARRIVALS) and found.steps > 2 and found.weights.compared > 100
+    assert found.passed and not found.late and not found.exceeded
+
+
 def test_beside_training_and_alone(manifest):
     """Of each request, within a quantum and what changes take."""
     beside, alone = (on_verilog(manifest, both(ARRIVALS, train=train), timing=TIMING, level="-O0")[0]
