@@ -123,8 +123,8 @@ def counted(rows):
         key: sum(row.get(key, 0) for row in lowered) for key in ("compared", "differ", "off")}
 
 
-def main(argv=None):
-    """Run the command; return its exit status."""
+def make_parser():
+    """The command line."""
     parser = Parser(prog="python -m benchmarks.networks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="networks, or families of them (default all): "
                         + ", ".join((*FAMILIES, *NETWORKS)))
@@ -133,7 +133,12 @@ def main(argv=None):
     parser.add_argument("--verilog", action="store_true", help="run each on the Verilog, too, and compare its cycles "
                         "with the model's")
     add_json(parser)
-    return run(parser, prepare, argv)
+    return parser
+
+
+def main(argv=None):
+    """Run the command; return its exit status."""
+    return run(make_parser(), prepare, argv)
 
 
 if __name__ == "__main__":

@@ -134,8 +134,8 @@ def rows_gradient(net: Nodes, node: Any) -> Made:
 
 def bags(net: Nodes, node: Any) -> Made:
     """Sums of rows of a table, or means; LoweringError if a batch or real numbers choose the rows."""
-    usual = (False, 0, False, None, False, -1)
-    table, index, offsets, _, mode, _, weights, last, padding = *node.args, *usual[len(node.args) - 3:]
+    usual: list[Any] = [False, 0, False, None, False, -1]
+    table, index, offsets, _, mode, _, weights, last, padding = list(node.args) + usual[len(node.args) - 3:]
     if not all(net.is_constant(each) and each not in net.whole for each in (index, offsets)):
         raise LoweringError("its indices depend on real numbers, or change; whole numbers among the inputs would do")
     try:
