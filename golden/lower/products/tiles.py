@@ -6,9 +6,7 @@ it comes. A copy that is made anyway has them in the other order.
 
 from collections.abc import Sequence
 
-import torch
-
-from ..boxes import ranges
+from ..apart import set_apart
 from ..builder import Builder
 from ..memory import Value
 
@@ -34,22 +32,14 @@ class Tiles:
         build.dram.zeros(copied.home)
         self.where, self.home = copied.where, copied.home
         for number, (y, x) in enumerate(taps):
-            words = own.where[:, :, y, x].unflatten(1, (tiles, lanes))
-            target = copied.where[:, number * high:number * high + outs].transpose(0, 1)
-            _copy(build, Value(words, own.home), Value(target, copied.home))
+            rows = copied.where[:, number * high:number * high + outs]
+
+            def place(word, first, rows=rows):
+                return Value(rows[word][None, :, None], copied.home)
+            set_apart(build, Value(own.where[:, :, y, x].t()[None, :, :, None], own.home), 1, place)
 
     def load(self, build: Builder, row: int, rows: int, word: int, words: int, target: int) -> None:
         """Load words ``word`` on, ``words`` of them, of ``rows`` rows from ``row`` on to V, from ``target`` on."""
         for number in range(words):
             address = self.where[word + number, row].storage_offset()
             build.words(address, 1, [(rows, build.lanes, words)], target + number)
-
-
-def _copy(build, value, output):
-    """Copy (O, tiles, lanes), whose rows come as they lie side by side: what is stored lies apart."""
-    rows, words, _ = value.shape
-    for first, count in ranges([rows], max(1, build.v.size // 4 // words)):
-        span = build.v.take(count * words)
-        part, own = (each.view(torch.narrow, 0, first, count) for each in (value, output))
-        build.load(part, (0, 1), 2, span.start, 1)
-        build.store(span.start, 1, own, (0, 1), 2)
