@@ -45,8 +45,7 @@ def set_apart(build: Builder, value: Value, stride: int, place: Callable[[int, i
         def bring(target, cut=cut):
             for done, skips, loops in cut:
                 build.load(value, (), 1, target + done * wide * tiles, tiles, skip=skips[0], rows=[*loops[0], pixel])
-        source = build.brought(count * wide * tiles, bring)
-        result = build.v.take(count * wide * tiles)
+        source, result = build.several(count * wide * tiles, [bring, None])
         for first in range(stride):
             into = result.start + first * tiles * count * across
             _in_order(build, source, first * tiles, stride * tiles, tiles, count * across, into)
@@ -55,6 +54,7 @@ def set_apart(build: Builder, value: Value, stride: int, place: Callable[[int, i
                 for done, skips, loops in cut:
                     build.store(into + (word * count + done) * across, across, rows, (), 2, skip=skips[1],
                                 rows=loops[1])
+        build.v.release()
 
 
 def _in_order(build, source, first, step, tiles, count, target):

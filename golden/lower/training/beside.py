@@ -112,8 +112,10 @@ class Beside:
         schedule.tape = None
         self.build.confine(0, self.build.accelerator.v_words)
         first = len(schedule.instructions)
-        merged = [*self.product, *self.others] if touch(self.product, self.others) else among(self.product, self.others)
-        schedule.replay(merged)
+        copies = max((place for place, each in enumerate(self.product, 1) if each.opcode == Opcode.VECTOR), default=0)
+        schedule.replay(self.product[:copies])             # which set the vector unit's length, as the others do
+        product = self.product[copies:]
+        schedule.replay([*product, *self.others] if touch(product, self.others) else among(product, self.others))
         self.product, self.others, self.held = [], [], None
         used = {layer.name for layer in net.layers}
         net.layers.append(Layer(name if name not in used else f"{name} {named(last)}", first,

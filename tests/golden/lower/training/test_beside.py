@@ -37,6 +37,19 @@ def test_a_convolutions_weights_have_their_gradient_beside_the_norm_before_it(bl
     assert "update head.weight" not in own and "update conv.weight" in own
 
 
+def test_copies_that_a_product_takes_are_made_before_what_stands_beside_it():
+    """They set the length of the vector unit's rows, as the sums of the bias do that stand beside the product."""
+    torch.manual_seed(1)
+    convolutions = nn.Conv2d(5, 40, 1), nn.ReLU(), nn.Conv2d(40, 16, 3, 2, 1), nn.ReLU()
+    network = nn.Sequential(*convolutions, nn.Flatten(), nn.Linear(16 * 9, 3))
+    pair = (torch.randn(3, 5, 6, 6),), (torch.randint(3, (3,)),)
+    step, _ = follow(network, F.cross_entropy, [pair], accelerator(**LARGE | {"w_words": 64}), sgd(momentum=0.0))
+    layer = next(each for each in step.lowered.program.layers if each.name == "gw 2")
+    own = [step.lowered.kinds[place].startswith("gw ") for place in range(layer.first, layer.stop)
+           if step.lowered.program.instructions[place].opcode == Opcode.VECTOR]
+    assert own == sorted(own, reverse=True) and set(own) == {True, False}
+
+
 def test_a_transformer_has_its_gradients_beside_each_other():
     torch.manual_seed(1)
     generator = torch.Generator().manual_seed(3)
