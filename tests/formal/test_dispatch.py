@@ -88,6 +88,7 @@ def test_latency_keeps_its_bound_where_ages_exceed_a_period():
     assert not reachable(Watched(2, 28, most, **WRAPPING), "the bound where times wrap", "late", most + 20, 3000)
 
 
+@pytest.mark.slow
 def test_bound_is_nearly_reached():
     """Ten cycles less are too few: the check can fail. Nine are enough, since nothing starts before counters are 0."""
     less = limit(2, 18) - 10

@@ -18,6 +18,7 @@ from gen.tops import TOPS
 from gen.units import CORE_UNITS, FREE_UNITS
 from hbfp import files
 from hbfp.values import OptionError, shown
+from tests.cases import sweep
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 #: Parts of cores whose columns share accumulators.
@@ -76,7 +77,7 @@ def test_the_accelerator(tmp_path, capsys):
     assert "$signal" not in (tmp_path / f"{name}.v").read_text()    # every signal has the name that waves show
 
 
-@pytest.mark.parametrize("unit", CORE_UNITS)
+@pytest.mark.parametrize("unit", sweep(2, CORE_UNITS))
 def test_unit_alone(tmp_path, unit):
     some = (["--block", "1,4", "--share", "2"] if unit in SHARED else
             ["--block", "1,4", "--sparse", "1,2"] if unit in SPARSE else ["--block", "1,2"])

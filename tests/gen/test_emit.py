@@ -24,6 +24,7 @@ from hbfp.options import design_from_values
 from rtl.lib.component import Component
 from rtl.lib.memory import Ram
 from rtl.lib.names import parameter
+from tests.cases import sweep
 
 from .emitted import DESIGNS, Emitted, emitted, modules
 
@@ -173,8 +174,9 @@ def emits(mantissa, exponent, **values):
     return f"m{mantissa}_e{exponent}_" in top and "wire width 0 " not in "".join(emitter.texts.values())
 
 
-@pytest.mark.parametrize("rounding", ROUNDINGS)
-@pytest.mark.parametrize("mantissa, exponent", [(2, 5), (3, 9), (5, 16), (9, 6), (12, 8), (15, 7), (16, 16), (16, 5)])
+@pytest.mark.parametrize("mantissa, exponent, rounding", sweep(5, [
+    (*sizes, rounding) for rounding in ROUNDINGS
+    for sizes in ((2, 5), (3, 9), (5, 16), (9, 6), (12, 8), (15, 7), (16, 16), (16, 5))]))
 def test_widths_emit(mantissa, exponent, rounding):
     assert emits(mantissa, exponent, rounding=rounding)
 

@@ -61,7 +61,9 @@ DESIGNS = {
 }
 #: Designs whose parts others have, too: in the long regression.
 LONG = ("one-bank-aligned", "one-bank-segments", "one-bank-pipelined-long", "one-bank-wide", "one-bank-sparse",
-        "sparse-wide-share", "one-tile-long", "one-tile-sparse", "one-tile-fp32")
+        "sparse-wide-share", "one-tile-long", "one-tile-sparse", "one-tile-fp32", "share2", "share4", "one-tile-tall",
+        "pipelined-most", "pipelined-turns", "pipelined-elements", "pipelined-share", "wide-long", "wide-share4",
+        "sparse-long", "sparse-share", "pipelined-fp32")
 DEPTH = 30
 
 

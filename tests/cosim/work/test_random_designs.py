@@ -52,6 +52,7 @@ def test_a_fault_is_one_operator():
         assert changed == [(fault.line, fault.before, fault.after)]
 
 
+@pytest.mark.slow
 @pytest.mark.cosim
 def test_verdicts():
     """One design passes whole and fails with a changed operator."""

@@ -3,15 +3,19 @@
 Covers: golden/nn/ops.py.
 """
 
+import itertools
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
 import golden.nn as gn  # noqa: E402
 from golden.nn import fused  # noqa: E402
+from tests.cases import sweep  # noqa: E402
 
 nn, F = torch.nn, torch.nn.functional
 FMT, TILES = gn.HBFPFormat(block=(1, 4)), gn.HBFPFormat(mantissa=5, block=(4, 4))
+MODES = {"hbfp": {"fmt": FMT}, "emulator": {"fmt": TILES, "mode": "emulator"}}
 
 
 class Own(nn.Module):
@@ -70,15 +74,14 @@ SUCCESSORS = {
     "narrow": (lambda y: (y.narrow(-1, 0, 2).zero_(), y)[1], lambda y: torch.cat((0 * y[..., :2], y[..., 2:]), -1))}
 
 
-@pytest.mark.parametrize("options", [{"fmt": FMT}, {"fmt": TILES, "mode": "emulator"}], ids=["hbfp", "emulator"])
-@pytest.mark.parametrize("layer", LAYERS)
-def test_in_place_successors(layer, options):
+@pytest.mark.parametrize("layer, mode", sweep(3, itertools.product(LAYERS, MODES)))
+def test_in_place_successors(layer, mode):
     """With bias and without, in training and evaluation, with gradient and without, for inputs of all dimensions."""
     make, shapes = LAYERS[layer]
     for bias in (True, False):
         torch.manual_seed(0)
         net = nn.Sequential(make(bias), nn.Identity())
-        gn.convert(net, **options, strict=True)
+        gn.convert(net, **MODES[mode], strict=True)
         for shape in shapes:
             x = torch.randn(shape)
             for training in (True, False):
@@ -127,13 +130,13 @@ def penalty(net, x):
     return y + gradient.square().sum()
 
 
-@pytest.mark.parametrize("options", [{"fmt": FMT}, {"fmt": TILES, "mode": "emulator"}], ids=["hbfp", "emulator"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("layer", [name for name in LAYERS if name != "quantise"])
-def test_gradients_are_not_differentiated_again(layer, options):
+def test_gradients_are_not_differentiated_again(layer, mode):
     """Nor taken for constants, though the gradient that comes in is one."""
     make, shapes = LAYERS[layer]
     for bias in (True, False):
-        net, x = gn.convert(nn.Sequential(make(bias)), **options), torch.randn(shapes[-1])
+        net, x = gn.convert(nn.Sequential(make(bias)), **MODES[mode]), torch.randn(shapes[-1])
         torch.autograd.grad(net(x).sum(), list(net.parameters()), create_graph=True)      # by itself it is allowed
         loss = penalty(net, x)
         with pytest.raises(NotImplementedError, match=TWICE):

@@ -14,7 +14,8 @@ from rtl.accelerator.counters_apart import CountersApart
 COUNT = 24
 
 
-@pytest.mark.parametrize("contexts, apart", [(1, False), (2, False), (2, True)])
+@pytest.mark.parametrize("contexts, apart", [
+    (1, False), pytest.param(2, False, marks=pytest.mark.slow), (2, True)])
 def test_nothing_is_lost(contexts, apart):
     """Random events and reads; twice, with what came before the second time forgotten; each context has its own."""
     rng, counters = np.random.default_rng(1), CountersApart(COUNT) if apart else Counters(COUNT, contexts)

@@ -26,6 +26,7 @@ from hbfp.isa.legal import check
 from hbfp.system import Accelerator
 from rtl.accelerator.fields import held_fields, offered_fields
 from rtl.accelerator.issue import HOLDING, Issue
+from tests.cases import sweep
 
 from ..drive import bits
 
@@ -115,7 +116,7 @@ def simulate(bench, system=SYSTEM):
     sim.run()
 
 
-@pytest.mark.parametrize("system", [SYSTEM, DRAWING, WIDE])
+@pytest.mark.parametrize("system", sweep(3, [DRAWING, SYSTEM, WIDE]))
 def test_illegal_is_what_the_instruction_set_says(system):
     """Nothing is taken in the meantime, so that the same decoder sees all words."""
     rng = np.random.default_rng(1)
@@ -134,7 +135,7 @@ def test_illegal_is_what_the_instruction_set_says(system):
     simulate(bench, system)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", sweep(2, range(3)))
 def test_units_get_theirs_in_order_and_no_sooner_than_their_waits_hold(seed):
     """Units of random speed; a program whose waits name what stands before them; HALT or YIELD is last."""
     end = ENDS[seed % 2]

@@ -38,7 +38,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name, share", sweep(3, itertools.product(CASES, [None, (0, 16), (0, 8), (5, 8), (9, 7)])))
+@pytest.mark.parametrize("name, share", sweep(7, itertools.product(CASES, [None, (0, 16), (0, 8), (5, 8), (9, 7)])))
 def test_memory_equals_list(name, share):
     """All of it, or a share of sixteenths whose addresses count from its first."""
     kind, sizes, readers, writers, depth, step = CASES[name]
@@ -192,7 +192,7 @@ SINGLE = {
 }
 
 
-@pytest.mark.parametrize("name", SINGLE)
+@pytest.mark.parametrize("name", sweep(2, SINGLE))
 def test_a_bank_of_one_port_is_read_or_written(name):
     """Of a read and a write of one bank one is granted, of others both; what is read was written."""
     kind, banks, readers, writers, step, patient = SINGLE[name]

@@ -16,6 +16,7 @@ from hbfp.system import Accelerator
 from rtl.accelerator.layouts import x_row_layout
 from rtl.accelerator.multiply import Multiply
 from rtl.core.sequencer import command_layout
+from tests.cases import sweep
 
 from ..drive import Pauses, pack
 from .served import Memory, Served, word
@@ -88,7 +89,7 @@ def play(system, instructions, pause=0.0, seed=0):
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.4])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", sweep(3, range(3)))
 @pytest.mark.parametrize("system", [SYSTEM, WIDE, SPARSE])
 def test_random_instructions(system, pause, seed):
     rng = np.random.default_rng(seed)

@@ -1,6 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """The dot-product unit equals golden.matmul.matmul; its FP32 counterpart a loop of golden.fp32."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from golden.matmul import matmul
 from hbfp.design import ConflictError, Design
 from hbfp.format import HBFPFormat
 from rtl.array.dot_product import DotProduct
+from tests.cases import sweep
 
 from ..drive import Bench, bits
 
@@ -90,8 +93,7 @@ def test_every_width_equals_golden(mantissa):
     check_blocks(make(mantissa, 3 if mantissa < 8 else 1), False, mantissa)
 
 
-@pytest.mark.parametrize("terms", [1, 2, 5, 16])
-@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("terms, both", sweep(3, itertools.product([1, 2, 5, 16], [False, True])))
 def test_every_length_equals_golden(terms, both):
     check_blocks(make(4, terms), both)
 
@@ -104,7 +106,7 @@ def test_published_length_equals_golden(mantissa):
 
 @pytest.mark.parametrize("options", [{"rounding": "truncate"}, {"subnormals": "gradual"}, {"exponent": 5},
                                      {"exponent": 8, "rounding": "truncate"}], ids=str)
-@pytest.mark.parametrize("mantissa", [4, 7])
+@pytest.mark.parametrize("mantissa", sweep(2, [7, 4]))
 def test_every_rule_equals_golden(options, mantissa):
     check_blocks(make(mantissa, 4, **options), True)
 

@@ -161,7 +161,7 @@ HALVES = {"bf16": (lambda bits: bits >> 16, lambda bits: bits << 16),
           "fp16": (fp32.to_fp16, lambda bits: fp32.convert(bits, FP16, FP32, "flush"))}
 
 
-@pytest.mark.parametrize("arithmetic, pipeline, multiplier", sweep(3, [
+@pytest.mark.parametrize("arithmetic, pipeline, multiplier", sweep(5, [
     *((name, depth, "plain") for name in FLOATS for depth in range(PIPELINES[name] + 1)),
     *((name, depth, "recoded") for name in FLOATS for depth in (0, 1, 2, 4, PIPELINES[name]))]))
 @pytest.mark.parametrize("above", [0, 2])

@@ -10,6 +10,7 @@ from golden.position import numbers
 from hbfp.format import HBFPFormat
 from rtl.convert.encode_lane import EncodeLane
 from rtl.convert.numbers import Numbers, place_bits
+from tests.cases import sweep
 
 from ..drive import Bench, unpack
 
@@ -40,7 +41,8 @@ def test_numbers_equal_golden(lanes):
         assert got == want, (word, key)
 
 
-@pytest.mark.parametrize("mantissa, exponent, bits", [(8, 10, 8), (4, 10, 8), (2, 10, 3), (12, 6, 8), (8, 10, 1)])
+@pytest.mark.parametrize("mantissa, exponent, bits", sweep(2, [
+    (8, 10, 1), (4, 10, 8), (2, 10, 3), (8, 10, 8), (12, 6, 8)]))
 def test_a_lane_rounds_as_it_is_told(mantissa, exponent, bits):
     """To nearest, with ties to even, or with the noise: what golden.bfp.encode gives an element beside a larger one."""
     rng = np.random.default_rng(mantissa)

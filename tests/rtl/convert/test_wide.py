@@ -13,6 +13,7 @@ from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from rtl.convert.encode import Encode, elements_layout, encoded_layout
 from rtl.convert.encode_lane import EncodeLane
+from tests.cases import sweep
 
 from ..drive import Bench, Pauses, evaluate, pack, unpack
 from .test_encode import block_order, decisions, least, tensor
@@ -25,7 +26,7 @@ LANES = [
 ]
 
 
-@pytest.mark.parametrize("narrow, wide, options", LANES)
+@pytest.mark.parametrize("narrow, wide, options", sweep(2, LANES))
 def test_lane_equals_golden_at_either_width(narrow, wide, options):
     formats = [HBFPFormat(mantissa=bits, block=(1, 2), **options) for bits in (narrow, wide)]
     rng = np.random.default_rng(1)

@@ -164,7 +164,7 @@ def test_pauses_change_nothing(pauses):
     assert got == want
 
 
-@pytest.mark.parametrize("name", ["share", "share-aligned", "share-pipelined"])
+@pytest.mark.parametrize("name", sweep(2, ["share", "share-aligned", "share-pipelined"]))
 @pytest.mark.parametrize("pauses", [pytest.param((0.6, 0, 0, 0), marks=pytest.mark.slow),
                                     pytest.param((0, 0.8, 0, 0), marks=pytest.mark.slow), (0, 0, 0, 0.7),
                                     (0.4, 0.4, 0.5, 0.5)], ids=["idle-x", "idle-w", "stall", "all"])
@@ -213,10 +213,10 @@ def test_side_unit_equals_golden(steps):
 
 
 @pytest.mark.parametrize("arithmetic, multiplier, pipeline", [
-    ("fma", "plain", 0), ("bf16", "plain", 0), ("int", "recoded", 0), ("fp32", "plain", 3), ("bf16", "plain", 1),
-    *sweep(20, [("fp32", "recoded", 1), ("fp32", "plain", 0), ("int", "plain", 0), ("fp32", "recoded", 8),
-               ("fma", "plain", 2), ("fma", "recoded", 4), ("bf16", "plain", 3),
-               *((name, "recoded", 0) for name in ("fp32", "fma", "bf16"))])])
+    ("fma", "plain", 0), ("int", "recoded", 0), ("bf16", "plain", 1),
+    *sweep(20, [("fp32", "recoded", 1), ("bf16", "plain", 0), ("fp32", "plain", 3), ("fp32", "plain", 0),
+               ("int", "plain", 0), ("fp32", "recoded", 8), ("fma", "plain", 2), ("fma", "recoded", 4),
+               ("bf16", "plain", 3), *((name, "recoded", 0) for name in ("fp32", "fma", "bf16"))])])
 def test_baseline_equals_golden(arithmetic, multiplier, pipeline):
     group = (1, 2) if multiplier == "recoded" and not pipeline else None    # sums go from group to group
     design = Design(rows=2, cols=2, arithmetic=arithmetic, depth=4, multiplier=multiplier, pipeline=pipeline,

@@ -13,6 +13,7 @@ from rtl.core.drain import Drain
 from rtl.core.sequencer import STEPS, steps_layout
 from rtl.lib.layout import ArrayLayout
 from rtl.number.streams import result_layout
+from tests.cases import sweep
 
 from ..drive import Bench, Pauses, bits, pack, unpack, wait
 from .test_side import golden_side
@@ -158,7 +159,7 @@ def test_rows_leave_in_order(arithmetic, fill, stall, late):
 
 @pytest.mark.parametrize("cols, side_lanes", [(2, 1), (4, 2), (6, 2), (5, 1), (4, 4)])
 @pytest.mark.parametrize("fill", [1, 12])
-@pytest.mark.parametrize("stall, late", [(0, 0), (0.6, 0), (0, 0.8), (0.4, 0.6)])
+@pytest.mark.parametrize("stall, late", sweep(3, [(0, 0), (0.6, 0), (0, 0.8), (0.4, 0.6)]))
 def test_lanes_serve_the_columns_in_turns(cols, side_lanes, fill, stall, late):
     design = make(cols=cols, side_lanes=side_lanes)
     run(design, jobs(design), fill=fill, stall=stall, late=late)

@@ -105,7 +105,7 @@ def test_a_lone_request_is_served_where_timeout_and_quantum_exceed_a_period(phas
     check(serve(arrivals, 200, 250, 30, batch=2, cycles=3000), arrivals, 200, 250, 30, 2)
 
 
-@pytest.mark.parametrize("timeout, quantum, service", sweep(2, [(200, 55, 40), (255, 255, 40), (255, 20, 255),
+@pytest.mark.parametrize("timeout, quantum, service", sweep(4, [(200, 55, 40), (255, 255, 40), (255, 20, 255),
                                                                (3, 700, 20), (254, 20, 600)]))
 @pytest.mark.parametrize("batch", [1, 3])
 def test_bound_is_kept_near_the_period_and_beyond(timeout, quantum, service, batch):

@@ -12,6 +12,7 @@ from amaranth import Module, signed
 from amaranth.sim import Simulator
 
 from rtl.fixed.booth import BoothDot, BoothRecoder, Correction, biased_shape, correction_shape, digit_kinds
+from tests.cases import sweep
 
 
 def limits(width):
@@ -122,10 +123,10 @@ def test_every_product(width):
     assert run(width, 1, None, rows) == expected(rows)
 
 
-@pytest.mark.parametrize("width, terms, quick, lead", [
+@pytest.mark.parametrize("width, terms, quick, lead", sweep(2, [
     *((width, terms, False, 0) for width, terms in (
         (2, 4), (3, 4), (4, 4), (5, 2), (6, 2), (7, 1), (8, 1), (8, 2), (12, 1), (16, 1))),
-    *((width, terms, True, lead) for width, terms in ((2, 4), (3, 4), (5, 2), (8, 2)) for lead in range(2))])
+    *((width, terms, True, lead) for width, terms in ((2, 4), (3, 4), (5, 2), (8, 2)) for lead in range(2))]))
 def test_extremes_and_random_sums(width, terms, quick, lead):
     low, high = limits(width)
     rng = np.random.default_rng(width * 100 + terms)

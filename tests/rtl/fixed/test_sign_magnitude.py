@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rtl.fixed.sign_magnitude import SignMagnitudeDot
+from tests.cases import sweep
 
 from ..drive import bits, evaluate
 
@@ -38,8 +39,8 @@ def test_every_product(width):
     assert run(width, pairs[:, :1], pairs[:, 1:]) == expected(pairs[:, :1], pairs[:, 1:])
 
 
-@pytest.mark.parametrize("width, terms", [(2, 5), (3, 3), (4, 2), (5, 3), (6, 2), (7, 1), (8, 2), (9, 1), (11, 1),
-                                          (14, 1), (16, 1)])
+@pytest.mark.parametrize("width, terms", sweep(2, [
+    (2, 5), (3, 3), (5, 3), (4, 2), (8, 2), (6, 2), (7, 1), (9, 1), (11, 1), (14, 1), (16, 1)]))
 def test_extremes_and_random_sums(width, terms):
     limit, rng = 2 ** (width - 1) - 1, np.random.default_rng(width * 10 + terms)
     corners = [[x] * terms for x in (-limit, -1, 0, 1, limit)]

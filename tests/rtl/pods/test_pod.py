@@ -73,7 +73,7 @@ def play(design, operations, gap):
     return results
 
 
-@pytest.mark.parametrize("terms, group, mantissa, count", sweep(2, [
+@pytest.mark.parametrize("terms, group, mantissa, count", sweep(3, [
     (*each, count) for each in ((4, (4, 2), 8), (4, (1, 1), 4), (2, (2, 4), 8), (1, (1, 2), 16), (2, (1, 4), 6))
     for count in (4, 2, 7)]), ids=str)
 def test_equals_the_law(terms, group, mantissa, count):

@@ -3,6 +3,8 @@
 Covers: golden/lower/training/beside.py.
 """
 
+import itertools
+
 import pytest
 import torch
 from torch import nn
@@ -13,6 +15,7 @@ from golden.lower.schedule import Emission, Span
 from golden.lower.training import beside, space
 from golden.lower.training.beside import among, touch
 from hbfp.isa.instructions import Opcode
+from tests.cases import sweep
 
 from .steps import accelerator, follow, sgd
 from .test_space import batches, model
@@ -26,8 +29,7 @@ def layers(step):
     return {each.name: step.lowered.program.instructions[each.first:each.stop] for each in step.lowered.program.layers}
 
 
-@pytest.mark.parametrize("block", [(1, 8), (8, 8)])
-@pytest.mark.parametrize("crowded", [1 << 31, 0])
+@pytest.mark.parametrize("block, crowded", sweep(3, itertools.product([(1, 8), (8, 8)], [1 << 31, 0])))
 def test_a_convolutions_weights_have_their_gradient_beside_the_norm_before_it(block, crowded, monkeypatch):
     monkeypatch.setattr(space, "CROWDED", crowded)
     step, _ = follow(model(), F.cross_entropy, batches(3), accelerator(block=block, **LARGE))

@@ -91,7 +91,7 @@ def draw(count, shape=(5, 6, 5)):
     return (torch.randn(count, *shape),), (torch.randint(10, (count,)),)
 
 
-@pytest.mark.parametrize(("name", "machine"), sweep(31, PAIRS))
+@pytest.mark.parametrize(("name", "machine"), sweep(47, PAIRS))
 def test_steps(name, machine):
     """Sums over 90 pixels straddle lines, images and blocks."""
     torch.manual_seed(2)

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from golden.lower.errors import LoweringError
 from golden.lower.training.step import lower_step
+from tests.cases import sweep
 
 from .steps import accelerator, follow, sgd
 from .test_sequences import Made, last, pooled
@@ -59,7 +60,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sweep(2, CASES))
 def test_a_step_has_the_bits_of_pytorch(name):
     make, shape, machine = CASES[name]
     torch.manual_seed(0)

@@ -3,6 +3,7 @@
 Covers: golden/lower/training/alike.py.
 """
 
+import itertools
 import re
 
 import numpy as np
@@ -16,6 +17,7 @@ from golden.lower.training import space
 from golden.lower.training.job import lower_job_step
 from golden.lower.training.one_program import NUMBERS
 from golden.lower.training.step import lower_step
+from tests.cases import sweep
 
 from .steps import MACHINES, accelerator, followed, sgd
 
@@ -36,9 +38,9 @@ def job(models, optimisers, machine, batch=None, **options):
     return lower_job_step(models, F.cross_entropy, optimisers, [batch or BATCHES[0]] * len(models), machine, **options)
 
 
-@pytest.mark.parametrize("machine", ["8", "8-tiles", "16-tiles"])
-@pytest.mark.parametrize("rates", [(0.1, 0.01), (0.3, 0.1, 0.03)])
-def test_each_model_trains_as_alone(machine, rates):
+@pytest.mark.parametrize("rates, machine", sweep(4, itertools.product([(0.1, 0.01), (0.3, 0.1, 0.03)],
+                                                                      ["8", "8-tiles", "16-tiles"])))
+def test_each_model_trains_as_alone(rates, machine):
     """With numbers that fit the arguments (2 x 1), and with those that do not (3 x 3), with batches of their own."""
     adam = len(rates) == 3
     optimisers = [adamw(rate) if adam else sgd(lr=rate) for rate in rates]
@@ -74,7 +76,7 @@ def test_space_of_a_job_is_kept_and_it_needs_no_values(monkeypatch):
     assert made() == program
 
 
-@pytest.mark.parametrize("short", [0, 4])
+@pytest.mark.parametrize("short", sweep(2, [4, 0]))
 def test_a_batch_that_models_share_is_there_once(short):
     """It is loaded and converted for all of them, and what follows from it alone is done for all; bits are the same."""
     models, optimisers = [mlp(seed) for seed in range(3)], [sgd(lr=rate) for rate in (0.1, 0.2, 0.3)]
@@ -130,7 +132,7 @@ def test_a_refusal_names_the_model():
         job([mlp(0), mlp(1)], [sgd()], accelerator())
 
 
-@pytest.mark.parametrize("adam", [False, True])
+@pytest.mark.parametrize("adam", sweep(2, [False, True]))
 def test_several_rows_of_a_pass(adam):
     """Rows of 10 classes, 12 images and 9 models, as many in a pass as fit: softmax of each model, sums of rows and
     updates of small parameters of all, with rates of each.

@@ -54,8 +54,8 @@ def wide_products(instructions):
 
 
 @pytest.mark.parametrize("options", [
-    {}, {"machine": accelerator(rounding="stochastic"), "stochastic": ("g",)}, {"machine": SPARSE},
-    pytest.param({"machine": SPARSE, "anew": True}, marks=pytest.mark.slow)],
+    pytest.param({}, marks=pytest.mark.slow), {"machine": accelerator(rounding="stochastic"), "stochastic": ("g",)},
+    {"machine": SPARSE}, pytest.param({"machine": SPARSE, "anew": True}, marks=pytest.mark.slow)],
     ids=["nearest", "stochastic", "sparse", "sparse-anew"])
 def test_bits_of_the_schedule(options):
     """Every tensor behind every step, over the turn from one program to the other."""

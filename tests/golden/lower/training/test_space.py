@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from golden.lower.training import space
 from golden.lower.training.step import lower_step
+from tests.cases import sweep
 
 from .steps import MACHINES, accelerator, follow, sgd
 
@@ -40,7 +41,7 @@ def model():
     return Small()
 
 
-@pytest.mark.parametrize("name", ["8", "8-tiles"])
+@pytest.mark.parametrize("name", sweep(2, ["8-tiles", "8"]))
 def test_space_that_is_given_out_again_changes_no_bit_of_any_step(name, monkeypatch):
     step = lower_step(model(), F.cross_entropy, sgd(), batches()[0], MACHINES[name])
     whole = step.lowered.program

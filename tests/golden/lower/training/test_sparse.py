@@ -19,6 +19,7 @@ from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 from hbfp.system import Accelerator
+from tests.cases import sweep
 
 from .steps import follow, followed, sgd
 
@@ -48,7 +49,7 @@ def used(step, opcode, *names):
             if each.opcode == opcode and (opcode != Opcode.CONVERT or each["to_w"])}
 
 
-@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("anew", sweep(2, [True, False]))
 @pytest.mark.parametrize("machine, options", [
     (PLAIN, {}), (accelerator((16, 16)), {}), (accelerator((1, 32), (1, 4)), {}),
     (accelerator(rounding="stochastic"), {"stochastic": ("x", "w", "g")})], ids=["2:4", "tiles", "1:4", "stochastic"])

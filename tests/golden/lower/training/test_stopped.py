@@ -16,6 +16,7 @@ from golden.machine.dram import Dram
 from golden.machine.layouts import pack
 from golden.machine.machine import Machine
 from hbfp.isa.instructions import Opcode
+from tests.cases import sweep
 
 from .steps import MACHINES, get
 from .test_sequences import Made
@@ -29,7 +30,7 @@ def model():
                 table=nn.Embedding(7, 11), hidden=nn.Linear(33, 12))
 
 
-@pytest.mark.parametrize("optimiser", [torch.optim.AdamW, torch.optim.SGD])
+@pytest.mark.parametrize("optimiser", sweep(2, [torch.optim.AdamW, torch.optim.SGD]))
 def test_a_step_that_is_stopped_anywhere(optimiser):
     torch.manual_seed(0)
     machine, rng = MACHINES["8"], torch.Generator().manual_seed(1)
