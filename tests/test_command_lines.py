@@ -15,6 +15,7 @@ import pytest
 
 from hbfp import command
 from hbfp.options import OPTIONS
+from tests.cases import sweep
 from tests.commands import COMMANDS, ROOT, stand_in_tools
 from tests.nasty import GOOD, LIBERTY, MANY, NASTY, TOML
 
@@ -206,8 +207,8 @@ def heed_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-@pytest.mark.parametrize("module, words", [("gen", []), ("cosim", []), ("synth", []), ("synth.command.sweep", []),
-                                           ("flow", []), ("golden", ["error"])])
+@pytest.mark.parametrize("module, words", sweep(3, [("gen", []), ("cosim", []), ("synth", []), ("golden", ["error"]),
+                                                    ("flow", []), ("synth.command.sweep", [])]))
 def test_interrupt_says_nothing(place, module, words):
     name = module if "." in module else f"{module}.__main__"
     program = f"""if True:

@@ -129,7 +129,7 @@ def test_other_parameters_other_top():
 BESIDE = ("vector", "dot_product", "prune", "numbers")
 
 
-@pytest.mark.parametrize("unit", [unit for unit in CORE_UNITS if not unit.startswith(BESIDE)])
+@pytest.mark.parametrize("unit", sweep(2, [unit for unit in CORE_UNITS if not unit.startswith(BESIDE)]))
 def test_units_have_the_names_they_have_in_the_core(unit):
     values = BASE | {"rounding": "stochastic", "accumulate": "aligned"}
     if unit in ("block_sum", "shared_accumulator", "shared_control"):

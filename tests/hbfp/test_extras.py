@@ -12,6 +12,7 @@ import pytest
 
 from hbfp import command
 from hbfp.extras import missing, need
+from tests.cases import sweep
 
 ROOT = Path(__file__).parents[2]
 #: Command, library that is missing, extra that brings it.
@@ -32,7 +33,7 @@ def without(library, call, words, folder):
     return subprocess.run([sys.executable, "-c", program, *words], cwd=folder, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("part, words, library, extra", MISSING)
+@pytest.mark.parametrize("part, words, library, extra", sweep(2, MISSING))
 def test_missing_library_in_one_line(tmp_path, part, words, library, extra):
     if library != "torch" and words[:1] in (["tune"], ["layers"]) and not importlib.util.find_spec("torch"):
         pytest.skip("PyTorch itself is missing")

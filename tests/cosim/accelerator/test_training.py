@@ -20,6 +20,7 @@ from golden.lower.training.step import lower_step
 from golden.perf.accelerator.layers import by_part
 from hbfp.format import HBFPFormat
 from hbfp.isa.registers import Cause
+from tests.cases import sweep
 
 from .built import ACCELERATOR, LEVEL
 
@@ -285,8 +286,8 @@ def test_layers_of_every_step(text, file):
     assert found.tensors["relu"].mismatches and found.total.first[0].startswith("step 0, relu: ")
 
 
-@pytest.mark.parametrize("role, text", [("x", FILE), ("w", FILE), ("g", FILE),
-                                        *((role, ATTENDS.replace("dropout=0.0", "dropout=0.3")) for role in "xg")])
+@pytest.mark.parametrize("role, text", sweep(2, [("x", FILE), ("w", FILE), ("g", FILE), *(
+    (role, ATTENDS.replace("dropout=0.0", "dropout=0.3")) for role in "xg")]))
 def test_layers_of_every_step_draw_its_numbers(role, text, file):
     """Stacked products, of which heads have other rows than columns, and dropouts, too."""
     file.write_text(text)

@@ -101,6 +101,7 @@ def test_a_yield_may_stand_wherever_nothing_is_under_way():
     np.testing.assert_array_equal(ran(made.program), ran(program))
 
 
+@pytest.mark.slow
 def test_elsewhere_something_is_lost():
     """Of the places that are refused, each that has the vector unit's or the core's work before it fails."""
     program = step()

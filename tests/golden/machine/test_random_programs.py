@@ -17,6 +17,7 @@ from hbfp.golden.machine.random_programs import random_program
 from hbfp.isa.instructions import Instruction, Opcode
 from hbfp.program import Program
 from hbfp.system import Accelerator
+from tests.cases import sweep
 from tests.golden.machine.plain import Plain
 
 DESIGNS = [(8, (1, 8), "fp32", 4), (4, (1, 16), "aligned", 2), (4, (8, 8), "fp32", 3), (12, (16, 16), "fp32", 64)]
@@ -51,7 +52,7 @@ def machine(mantissa, block, accumulate, queue, vector_lanes=8, rounding="rne", 
                        vector_lanes=vector_lanes)
 
 
-@pytest.mark.parametrize("design", [*DESIGNS, *WIDE, *SPARSE, *SPARSE_WIDE, *OBLONG])
+@pytest.mark.parametrize(["design"], sweep(2, ((each,) for each in (*DESIGNS, *WIDE, *SPARSE, *SPARSE_WIDE, *OBLONG))))
 def test_programs_are_legal_and_race_free(design):
     seen = Counter()
     for seed in range(6):
@@ -112,10 +113,10 @@ def test_programs_give_numbers():
     assert finite.mean() > 0.5
 
 
-@pytest.mark.parametrize("design", [*DESIGNS, (8, (1, 32), "fp32", 4), (8, (1, 16), "fp32", 4, 1),
-                                    (6, (1, 4), "fp32", 4, 4), (8, (1, 8), "fp32", 4, 8, "stochastic"),
-                                    (8, (1, 16), "fp32", 4, 8, "stochastic"),
-                                    (4, (8, 8), "fp32", 4, 8, "stochastic"), *WIDE, *SPARSE, *SPARSE_WIDE, *OBLONG])
+@pytest.mark.parametrize(["design"], sweep(2, ((each,) for each in (
+    *DESIGNS, (8, (1, 32), "fp32", 4), (8, (1, 16), "fp32", 4, 1), (6, (1, 4), "fp32", 4, 4),
+    (8, (1, 8), "fp32", 4, 8, "stochastic"), (8, (1, 16), "fp32", 4, 8, "stochastic"),
+    (4, (8, 8), "fp32", 4, 8, "stochastic"), *WIDE, *SPARSE, *SPARSE_WIDE, *OBLONG))))
 def test_machine_equals_plain_loops(design):
     """Every word of V, X, W and DRAM."""
     for seed in range(100, 102):

@@ -4,6 +4,7 @@ Covers: golden/nn/fused/own.py.
 """
 
 import copy
+import itertools
 
 import pytest
 
@@ -11,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 import golden.nn as gn  # noqa: E402
 from golden.nn import fused  # noqa: E402
+from tests.cases import sweep  # noqa: E402
 
 ROWS = gn.HBFPFormat(mantissa=4, block=(1, 8))
 NOISY = gn.HBFPFormat(mantissa=4, block=(1, 8), rounding="stochastic")
@@ -103,9 +105,9 @@ def assert_same(job, alone, x, training):
         assert torch.equal(job(x), torch.cat([model(part) for model, part in zip(alone, x.chunk(3), strict=True)]))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("build, shape", NETS.values(), ids=NETS)
-def test_training_and_evaluation_equal_models_alone(build, shape, kind):
+@pytest.mark.parametrize("net, kind", sweep(3, itertools.product(NETS, KINDS)))
+def test_training_and_evaluation_equal_models_alone(net, kind):
+    build, shape = NETS[net]
     alone = models(build, kind)
     job = fused.fuse(copy.deepcopy(alone))
     for step, training in enumerate((True, False, True)):

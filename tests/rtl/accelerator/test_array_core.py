@@ -25,6 +25,7 @@ from rtl.accelerator.drain import DrainToV
 from rtl.accelerator.multiply import Multiply
 from rtl.accelerator.weights import Weights
 from rtl.core.core import Core, through
+from tests.cases import sweep
 
 from ..drive import Pauses, pack
 from .served import Memory, Served, word
@@ -112,7 +113,7 @@ SYSTEMS = {
 }
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", sweep(2, SYSTEMS))
 def test_products(name):
     """Without pauses no cycle is lost between commands: results come as far apart as their rows went in."""
     system = Accelerator(core=Design(rows=8, depth=64, format=HBFPFormat(**SYSTEMS[name])))

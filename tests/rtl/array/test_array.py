@@ -8,6 +8,7 @@ from golden.matmul import mantissa_dot
 from hbfp.design import MULTIPLIERS, Design
 from hbfp.format import HBFPFormat
 from rtl.array.array import Array
+from tests.cases import sweep
 
 from ..drive import Bench, bits, pack, unpack
 
@@ -64,8 +65,8 @@ def due(design, segment, column):
     return 1 + (segment + 1) * (design.height // design.group[0]) + column // design.group[1]
 
 
-@pytest.mark.parametrize("multiplier, shape", [(multiplier, shape) for multiplier in MULTIPLIERS for shape in (
-    SHAPES if multiplier == "plain" else SHAPES[1:5])], ids=str)
+@pytest.mark.parametrize("multiplier, shape", sweep(2, [(multiplier, shape) for multiplier in MULTIPLIERS for shape in (
+    SHAPES if multiplier == "plain" else SHAPES[1:5])]), ids=str)
 def test_sums_leave_when_and_as_promised(multiplier, shape):
     design, rng = make(*shape, multiplier), np.random.default_rng(1)
     limit = design.format.limit

@@ -14,6 +14,7 @@ from hbfp.format import HBFPFormat
 from rtl.convert.encode import Encode, encoded_layout
 from rtl.convert.encode_lane import EncodeLane
 from rtl.lib.layout import ArrayLayout
+from tests.cases import sweep
 
 from ..drive import Bench, Pauses, evaluate, pack, unpack
 
@@ -171,7 +172,7 @@ def test_every_rule_equals_golden(rule):
     assert convert(design, x) == expected(design, x)
 
 
-@pytest.mark.parametrize("idle, stall", [(0.5, 0), (0, 0.5), (0.5, 0.5), (0.1, 0.8)])
+@pytest.mark.parametrize("idle, stall", sweep(2, [(0.5, 0.5), (0.5, 0), (0.1, 0.8), (0, 0.5)]))
 @pytest.mark.parametrize("shape", ["one-beat", "cut", "two-beats", "odd-tile", "fewer"])
 def test_pauses_change_nothing(shape, idle, stall):
     design = make(shape, "stochastic")

@@ -81,7 +81,7 @@ def test_lane_equals_golden(steps, scale, bias):
     np.testing.assert_array_equal(run(y, steps, scale, bias), want)
 
 
-@pytest.mark.parametrize("level", sweep(2, range(1, len(LEVELS))))
+@pytest.mark.parametrize("level", sweep(4, range(1, len(LEVELS))))
 def test_registers_change_no_bit(level):
     """Of a lane that never stalls; what comes out later than it says would be another value's result."""
     design = Design(pipeline=level)

@@ -4,6 +4,7 @@
 Covers: rtl/fp32/operation.py, rtl/lib/cuts.py.
 """
 
+import itertools
 import random
 from collections import deque
 
@@ -22,8 +23,7 @@ TINY = FloatFormat(2, 2)
 PAIRS = [name for name, (_, _, count) in TABLE.items() if count == 2]
 
 
-@pytest.mark.parametrize("subnormals", ["gradual", "flush"])
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name, subnormals", sweep(3, itertools.product(PAIRS, ["gradual", "flush"])))
 def test_tiny_format_equals_golden_everywhere(name, subnormals):
     unit, cases, got = FP32_UNITS[name](fmt=TINY, subnormals=subnormals), small_operands(name, TINY), []
 

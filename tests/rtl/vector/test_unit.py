@@ -31,6 +31,7 @@ from golden.vector.cycles import cycles, schedule
 from golden.vector.unit import Machine, ReservedInstruction, check
 from rtl.vector.lane import VectorLane
 from rtl.vector.unit import VECTOR_UNITS, Vector
+from tests.cases import sweep
 from tests.golden.vector.test_unit import RESERVED
 from tests.rtl.vector_model import VectorModel
 
@@ -494,7 +495,7 @@ SEVERAL = [VectorUnit(lanes=4, beats=8, functions=("exp", "log", "rsqrt"), pipel
 
 
 @pytest.mark.parametrize("unit", SEVERAL, ids=["7 rows", "shared", "2 lanes"])
-@pytest.mark.parametrize("few", [True, False])
+@pytest.mark.parametrize("few", sweep(2, [False, True]))
 def test_several_rows_equal_golden_and_the_model(unit, few):
     """Sums and maxima of each row, steps on scalars of each, and those that are set; then one row of a pass again."""
     count, length = (2, unit.lanes) if few else (unit.short_rows, unit.lanes - 1)

@@ -210,9 +210,9 @@ def test_rows_come_anew_where_less_is_converted_then(monkeypatch):
     assert converted == 90 * (4 * 2 + 2) and moved() > (converted, bursts)
 
 
-@pytest.mark.parametrize(("channels", "options", "fewer"), [
+@pytest.mark.parametrize(("channels", "options", "fewer"), sweep(2, [
     (16, (3, 1, 1), True), (16, (3, 2, 1), True), (8, (3, 2, 1), True), (16, ((3, 2), (1, 3), (2, 0)), True),
-    (16, ((2, 3), 1, (1, 2), (3, 2)), True), (8, (3, 1, 1), False), (16, (1,), False), (12, (3, 1, 1), False)])
+    (16, ((2, 3), 1, (1, 2), (3, 2)), True), (8, (3, 1, 1), False), (16, (1,), False), (12, (3, 1, 1), False)]))
 def test_words_of_a_column_tile_come_line_by_line(channels, options, fewer, monkeypatch):
     """Of patches whose words lie apart those that a line's patches take for a tap are a burst, also of a stride."""
     def bursts():

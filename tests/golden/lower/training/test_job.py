@@ -111,6 +111,7 @@ def test_one_model_with_more_numbers_than_arguments():
     followed(step, BATCHES[:3])
 
 
+@pytest.mark.slow
 def test_a_wrong_number_is_seen():
     """Where the host writes another model's rate, weights differ."""
     step = job([mlp(seed) for seed in range(8)], [sgd(lr=0.1 / (1 + seed)) for seed in range(8)], MACHINES["8"])

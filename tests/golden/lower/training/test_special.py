@@ -42,6 +42,7 @@ def adam(parameters):
     return torch.optim.AdamW(parameters, lr=0.01)
 
 
+@pytest.mark.slow
 def test_a_transformer_with_dropout():
     check(encoder(), F.cross_entropy, (3, 4, 11), accelerator(rounding="stochastic"), adam, classes)
 

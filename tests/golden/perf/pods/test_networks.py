@@ -210,7 +210,7 @@ def test_converted_models_have_the_same_products(name):
         assert lowered(name, convert(model, "hbfp8"), given) == plain
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in ("lstm", "transformer") else pytest.mark.slow)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name == "lstm" else pytest.mark.slow)
                                   for name in ZOO])
 def test_products_are_those_of_the_accelerators_programs(name):
     model, given = zoo(name)
