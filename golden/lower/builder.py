@@ -61,7 +61,7 @@ class Builder:
         self.w = Ring("W", 0, accelerator.w_words, accelerator.core.rows)
         self._p = Ring("P", 0, accelerator.p_words, self.lanes // 2)
         self._programs: dict[tuple[int, ...], Span] = {}
-        self._fills: dict[float, int] = {}
+        self._fills: dict[str, int] = {}
         self.waiting: list[Any] | None = None
         self.held = Held(accelerator) if holds else None
         self.schedule.heard = self.held.note if self.held is not None else None
@@ -141,9 +141,10 @@ class Builder:
 
     def fill(self, target: int, words: int, number: float = 0.0, lines: int = 1, pitch: int = 0) -> None:
         """Load one number into all lanes of ``words`` words in each of ``lines``, ``pitch`` words apart in V."""
-        if number not in self._fills:
-            self._fills[number] = self.dram.take(np.full(_FILL * self.lanes, number, np.float32).tobytes())
-        offset = self._fills[number]
+        key = float(number).hex()                              # -0 is another number than 0
+        if key not in self._fills:
+            self._fills[key] = self.dram.take(np.full(_FILL * self.lanes, number, np.float32).tobytes())
+        offset = self._fills[key]
         for first, count, size in ((0, words // _FILL, _FILL), (words // _FILL * _FILL, 1, words % _FILL)):
             if count and size:
                 base = target + first

@@ -128,7 +128,7 @@ CASES = {
         lambda x, y: F.layer_norm(y, (2, 2053)), lambda x, y: F.rms_norm(x, (600,), torch.linspace(-1, 2, 600)),
         lambda x, y: x.mean(-1, keepdim=True), lambda x, y: x.var(-1, correction=0), lambda x, y: x.sum(),
         lambda x, y: F.group_norm(x.view(2, 4, 150), 2), lambda x, y: x.view(600, 2).softmax(0),
-        lambda x, y: (x * -0.0).sum(-1)]),
+        lambda x, y: (x.abs() * -0.0)[:, :597].sum(-1)]),
     "bags": (((12, 9),), [
         lambda x: F.embedding_bag(torch.tensor([3, 0, 3, 11, 5]), x, torch.tensor([0, 3, 3])),
         lambda x: F.embedding_bag(torch.tensor([[3, 1], [2, 7]]), x, mode="sum", padding_idx=2)]),
