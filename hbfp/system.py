@@ -19,6 +19,8 @@ _ADDRESSES = 1 << 18
 NUMBERS = ("hbfp", "fp32", "bf16", "fp16")
 #: Functions of FP32 that a vector unit may have; programs number them in this order.
 FUNCTIONS = ("exp", "log", "recip", "rsqrt", "tanh", "sigmoid", "gelu", "silu", "normcdf")
+#: Copies of the vector unit's registers.
+COPIES = (1, 3)
 #: Equal parts of each memory, of which contexts have shares.
 SHARES = 16
 
@@ -91,6 +93,9 @@ class Accelerator(describe.Description):
     short_rows : int
         Rows of one word that a pass of the vector unit may take one behind the other, each with sums of its own, so
         that one computes while others wait for their sums; 0: one row. Not with fewer lanes than columns. Equal bits.
+    register_copies : int
+        Of these rows: 3, one for each operand of a pass, or 1: a beat takes a cycle for each row that its pass reads.
+        Equal bits.
     vector_lanes : int
         Lanes of the vector unit, a divisor of the columns: a word of V takes columns / lanes cycles; 0: as many as
         columns. Sums along a row go by lanes, so that their order differs.
@@ -139,6 +144,8 @@ class Accelerator(describe.Description):
                            **_tag("rw"))
     vector_rows: int = whole(8, 1, 16, title="Vector registers", unit=" rows", text="rows that the vector unit holds",
                              **_tag("vr"))
+    register_copies: int = whole(3, 1, 3, title="Register copies", **_tag("rc"),
+                                 text="copies of these rows: 3, one for each operand, or 1, read in turns")
     short_rows: int = whole(0, 0, 256, title="Short rows", usual="one", **_tag("sr"),
                             text="rows of one word that a pass of the vector unit may take, each with its own sums")
     vector_lanes: int = whole(0, 0, COLUMNS[-1], title="Vector lanes", usual="as many as columns", where="turned",
@@ -193,6 +200,8 @@ class Accelerator(describe.Description):
             self._check_sparse()
         if self.lanes % self.unit_lanes:
             raise ConflictError("vector_lanes", self.vector_lanes, f"must be 0 or divide the {self.lanes} columns")
+        if self.register_copies not in COPIES:
+            raise ConflictError("register_copies", self.register_copies, "must be 1 or 3")
         if self.short_rows == 1 or self.short_rows > self.row_words:
             raise ConflictError("short_rows", self.short_rows, f"must be 0, or 2 to {self.row_words}: they are as many "
                                 "words as the longest row at most")

@@ -75,7 +75,8 @@ def _system_values(rng, side):
     contexts = rng.choice((1, 1, 1, 2))
     words = _WORDS if contexts == 1 else _WORDS[-1:]    # shares of less would be too small
     return {**{f"{name}_words": rng.choice(words) for name in "xwvp"}, "row_words": rng.randint(1, 6),
-            "vector_rows": rng.randint(1, 6), "vector_lanes": lanes, "functions": functions,
+            "vector_rows": rng.randint(1, 6), "register_copies": rng.choice((1, 3)),
+            "vector_lanes": lanes, "functions": functions,
             "function_lanes": shared if functions else 0, "queue": rng.randint(2, 6), "reads": rng.randint(1, 8),
             "burst": rng.randint(1, 16), "contexts": contexts,
             "memory_banks": rng.choice((0, 1, 2, 4, 8)),

@@ -51,11 +51,15 @@ def schedule(program: Iterable[VectorInstruction], unit: VectorUnit, length: int
             *puts, *(operand.index for operand in operands if operand.source == Source.SCALAR))]
         waits += [reduced, totals - delay] if each.reduce or once else []
         accepted.append(max([free, *waits]))
-        last = max(accepted[-1] + 1, paced[function]) + (0 if unit.single else (beats - 1) * every)
+        reads = unit.fetches({operand.index for operand in operands if operand.source == Source.REGISTER})
+        last = accepted[-1]
+        if not unit.single:
+            last = max(last + max(1, reads), paced[function]) + (beats - 1) * max(every, reads)
         for beat in range(beats) if unit.single else ():
-            last += every if beat else 0
-            while banks.get(last) == beat % 2 and any(operand.source == Source.REGISTER for operand in operands):
-                last += 1
+            earliest = last + every if beat else max(last + 1, paced[function])
+            for _ in range(reads):
+                last = _next(banks, beat % 2, last + 1)
+            last = _next(banks, beat % 2, max(last, earliest)) if reads else earliest
             if each.target == Target.REGISTER:
                 banks[last + result] = beat % 2
         paced = {False: last + 1 + delay, True: last + every}
@@ -68,6 +72,13 @@ def schedule(program: Iterable[VectorInstruction], unit: VectorUnit, length: int
             reduced, totals = last + 1, last + 1 + levels + delay
             idle = max(idle, last + result + levels + 2)
     return [*accepted, max(free, idle)]
+
+
+def _next(banks, bank, cycle):
+    """The first cycle from one on in which a bank is not written."""
+    while banks.get(cycle) == bank:
+        cycle += 1
+    return cycle
 
 
 def cycles(program: Iterable[VectorInstruction], unit: VectorUnit, length: int | None = None) -> int:

@@ -34,7 +34,7 @@ class VectorOnV(Component):
     Where the unit has fewer lanes than a word has numbers, it takes a word in ``turns`` beats, the lowest lanes first:
     the first as the word comes, the others from a register, and the next word is asked for with the last of them. Where
     its lanes share evaluators, ``function_turns`` each, and take so many cycles for a beat, or registers have one port
-    (``single``), so that a beat may wait, that register has all of the word.
+    (``single``) or are read in turns (``register_copies``), so that a beat may wait, that register has all of the word.
     Results are gathered, and written with the beat that fills a word or ends the row.
 
     ``done`` is high in the first cycle after the last word was taken in which the unit is idle; the next instruction is
@@ -68,6 +68,7 @@ class VectorOnV(Component):
         stochastic: bool = parameter("sr", False, rare=True)
         short_rows: int = parameter("ss", 0, rare=True)
         single: bool = parameter("single", False, rare=True)
+        register_copies: int = parameter("rc", 3, rare=True)
 
         @property
         def unit(self):
@@ -76,7 +77,7 @@ class VectorOnV(Component):
             return VectorUnit(lanes=lanes, beats=self.row_words * self.turns, registers=self.vector_rows,
                               functions=self.functions, function_lanes=lanes // self.function_turns,
                               arguments=ARGUMENTS, multiplier=self.multiplier, dropping=self.stochastic,
-                              short_rows=self.short_rows, single=self.single)
+                              short_rows=self.short_rows, single=self.single, copies=self.register_copies)
 
     @staticmethod
     def ports(params):
@@ -185,7 +186,7 @@ class VectorOnV(Component):
                   chosen(lambda name: held[f"{name}_step"]), advance, last["word"])
         m.d.comb += [self.read.addr.eq(row.address), unit.i.valid.eq(there)]
         m.d.sync += feeding.eq((reads | feeding) & ~(advance & row.last))
-        if unit.params.function_turns == self.params.turns == 1 and not unit.params.single:
+        if self.params.turns == 1 and not unit.params.pauses:
             m.d.comb += [self.read.en.eq(reads | feeding), unit.i.payload.eq(self.read.data)]
             m.d.sync += there.eq(advance)
             return
@@ -197,7 +198,7 @@ class VectorOnV(Component):
         """The beats of a word that is read; whether the unit takes the last one."""
         turns, word = self.params.turns, self.read.data.as_value()
         size = len(word) // turns
-        waits = unit.params.function_turns > 1 or unit.params.single
+        waits = unit.params.pauses
         turn = Signal(index(turns), name="read_turn")
         rest = Signal(len(word) if waits else len(word) - size, reset_less=True)
         fresh = Signal()

@@ -29,6 +29,7 @@ from ..lib.component import Component
 from ..lib.layout import ArrayLayout, StructLayout, index
 from ..lib.pick import pick
 from .dropping import Dropping
+from .fetches import Fetches
 from .lane import VectorLane, evaluator
 from .line import Line
 from .several import Several
@@ -55,7 +56,8 @@ class Vector(Component):
 
     Parameters
     ----------
-    lanes, beats, registers, functions, pipeline, function_lanes, arguments, multiplier, dropping, short_rows, single
+    lanes, beats, registers, functions, pipeline, function_lanes, arguments, multiplier, dropping, short_rows, single,
+    copies
         As of :class:`golden.spec.vector.VectorUnit`. Where lanes share evaluators, a pass with a function issues a beat
         in as many cycles as an evaluator has lanes, which hold their values for so long; a pass without one has its
         results behind the lanes, without the cycles of the functions.
@@ -137,7 +139,11 @@ class Vector(Component):
         low = (unit.lanes - 1).bit_length()
         several = Several(m, unit, word, en)
         may = Signal()    # the bank that the beat reads is not written
-        goes = self._pace(m, current, running & may if unit.single else running, issue, en)
+        ready, fetches = running & may if unit.single else running, None
+        if unit.copies == 1:
+            fetches = Fetches(m, current, running, issue, en, may if unit.single else 1)
+            ready = ready & fetches.over
+        goes = self._pace(m, current, ready, issue, en)
         m.d.comb += [reads.eq(Cat(getattr(current, f"{name}_source") == Source.STREAM for name in "abc").any()),
                      self.i.ready.eq(goes & en & reads), issue.eq(goes & (self.i.valid | ~reads)),
                      last_beat.eq(several.last_beat(Mux(current.kind == Kind.SCALAR, 0, (length - 1)[low:]))),
@@ -193,12 +199,12 @@ class Vector(Component):
         with m.If(en):
             m.d.sync += [row.eq(self.i.payload), *(operation[name].eq(current[name]) for name in OPERATION.members)]
         stored = line.stored
-        operands = self._operands(m, current, operation, scalars, row, beat, en & issue if unit.single else en,
-                                  result, line, several)
+        operands = self._operands(m, current, operation, scalars, row, beat,
+                                  en & issue if unit.single or fetches else en, result, line, several, fetches)
         if unit.single:
-            fetches = Cat(current[f"{name}_source"] == Source.REGISTER for name in "abc").any()
+            registers = Cat(current[f"{name}_source"] == Source.REGISTER for name in "abc").any()
             writes = stored.valid & (stored.beat.target == Target.REGISTER)
-            m.d.comb += may.eq(~(fetches & writes & (beat[:1] == line.place[:1])))
+            m.d.comb += may.eq(~(registers & writes & (beat[:1] == line.place[:1])))
         if unit.dropping:
             drops = Signal(reset_less=True)
             with m.If(en):
@@ -263,16 +269,20 @@ class Vector(Component):
                 m.d.comb += legal.eq(0)
         return legal
 
-    def _operands(self, m, current, operation, scalars, row, beat, takes, result, line, several):
+    def _operands(self, m, current, operation, scalars, row, beat, takes, result, line, several, fetches):
         """The three operands of a beat, a cycle after its issue, in which they are taken: packed lanes each."""
         unit, operands, end = self.params, [], line.stored
         write = end.valid & (end.beat.target == Target.REGISTER)
         # With two banks of one port, a register has as many words in each.
         banks = min(unit.beats, 2) if unit.single else 0
         beats = unit.beats + unit.beats % 2 if banks == 2 else unit.beats
+        words = {}
         for name in "abc":
             source, number = operation[f"{name}_source"], operation[name]
-            ram = stored(m, f"registers_{name}", unit.registers * beats, 32 * unit.lanes, banks=banks)
+            own = fetches is None or not words
+            if own:
+                ram = stored(m, f"registers_{name}", unit.registers * beats, 32 * unit.lanes, banks=banks)
+                words |= {name: ram.r_data} if fetches is None else fetches.words(m, ram.r_data)
             constant = Signal(32, name=f"constant_{name}")
             with m.Switch(number):
                 for code, pattern in enumerate(CONSTANTS):
@@ -280,13 +290,16 @@ class Vector(Component):
                         m.d.comb += constant.eq(pattern)
             broadcast = Signal(32, name=f"broadcast_{name}")
             operand = Signal(32 * unit.lanes, name=f"operand_{name}")
+            if own:
+                m.d.comb += [
+                    ram.w_en.eq(write), ram.w_data.eq(result),
+                    ram.r_en.eq(takes if fetches is None else takes | fetches.takes),
+                    ram.w_addr.eq(end.beat.target_index * beats + line.place),
+                    ram.r_addr.eq((current[name] if fetches is None else fetches.number) * beats + beat)]
             m.d.comb += [
-                ram.w_en.eq(write), ram.w_data.eq(result), ram.r_en.eq(takes),
-                ram.w_addr.eq(end.beat.target_index * beats + line.place),
-                ram.r_addr.eq(current[name] * beats + beat),
                 broadcast.eq(Mux(source == Source.SCALAR, several.scalar(name, current, beat, scalars[number]),
                                  constant)),
-                operand.eq(Mux(source == Source.REGISTER, ram.r_data, Mux(
+                operand.eq(Mux(source == Source.REGISTER, words[name], Mux(
                     source == Source.STREAM, row.as_value(), broadcast.replicate(unit.lanes)))),
             ]
             operands.append(operand)

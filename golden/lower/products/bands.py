@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ..boxes import ranges
 from ..schedule import Span
 from .passes import even
 
@@ -38,16 +39,18 @@ def commands(count: int, part: int, most: int, step: int, side: int, columns: in
         yield at, min(part, count - at)
 
 
-def shares(wide: int, opens: bool, closes: bool) -> Iterator[tuple[int, int]]:
-    """First column tile and column tiles of the commands of a group: one to begin with, and not all at the end."""
+def shares(wide: int, opens: bool, closes: bool, most: int) -> Iterator[tuple[int, int]]:
+    """First column tile and column tiles, at most so many, of the commands of a group: one to begin with, and not all
+    at the end.
+    """
     sizes = [1, min(2, wide - 1), max(0, wide - 3)] if opens else [wide]
     if closes and sizes[-1] > 3:
         sizes[-1:] = [sizes[-1] - sizes[-1] // 2, sizes[-1] // 2]
     column = 0
     for size in sizes:
-        if size:
-            yield column, size
-            column += size
+        for first, count in ranges([size], most):
+            yield column + first, count
+        column += size
 
 
 def band(rows: int, step: int, wanted: int, most: int, limit: int = 1 << 30) -> int:

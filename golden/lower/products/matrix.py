@@ -107,8 +107,8 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     wanted = build.x.size // 2 // cells
     if not core.resident and pitch(rows) * cells <= build.x.size:
         wanted = rows                                      # else the weight would be brought in again
-    elif core.plan.streamed and not core.divisible:
-        wanted = build.x.size // cells                     # its conversion takes longer than what comes to X anew
+    elif core.plan.streamed and (not core.divisible or wanted < machine.core.rows):
+        wanted = build.x.size // cells                     # a weight takes longer than what comes to X anew
     passing = not whole and core.plan.streamed and (
         pitch(min(step, rows)) * cells > build.x.size
         or turned is not None and not core.divisible and _passes(build, core, rows, band(rows, step, wanted, wanted)))
@@ -124,6 +124,10 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
         chunk = even(rows, chunk, step)
     usual = machine.core.depth if core.plan.streamed else PASS * machine.core.rows
     part = max(1, min(after.share // core.plan.group, machine.core.depth, usual))
+    most_columns = core.plan.group                         # of a command
+    if part < min(machine.core.rows, machine.core.depth, rows):    # a change of weights takes longer than so few rows
+        most_columns = max(1, after.share // min(machine.core.depth, usual))
+        part = max(1, min(after.share // most_columns, machine.core.depth, usual))
     most_rows = max(part // step * step, min(step, chunk))
     part = even(chunk, most_rows, step)
 
@@ -131,7 +135,7 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
         """A band's commands; of weights that stream all would come in once more for the very first."""
         return list(commands(count, part, most_rows, step, machine.core.rows, core.plan.columns,
                              start == 0 and (core.divisible or not core.plan.streamed)))
-    most = build.v.size - core.plan.group * step * (1 + after.operands)
+    most = build.v.size - most_columns * step * (1 + after.operands)
     if turned is None:
         down, across = pieces(pitch(part), words, min(step, pitch(rows)), unit, after.share, most)
     else:                                                  # whose rows lie side by side
@@ -195,7 +199,7 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
         meanwhile = None
         if early and number + 1 < len(bands):
             next_x = build.x.take(pitch(bands[number + 1][1]) * cells)
-            many = sum(len(list(shares(columns, False, False))) for _, columns in core.groups()) * len(
+            many = sum(len(list(shares(columns, False, False, most_columns))) for _, columns in core.groups()) * len(
                 cut_of(start, count))
             parts = -(-bands[number + 1][1] // down) * -(-words // across)
             meanwhile = Meanwhile(ahead(*bands[number + 1], next_x), next_x, parts / many)
@@ -248,7 +252,7 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
 
                 if where is not None and at == 0 and not there and not (opens and core.divisible):
                     core.bring(where, first, columns)
-                for column, some in shares(columns, opens and tiles >= LONG, closes and tiles >= LONG):
+                for column, some in shares(columns, opens and tiles >= LONG, closes and tiles >= LONG, most_columns):
                     own = where and Span("W", where.start + column * core.height,
                                          where.start + (column + some) * core.height)
                     if opens and core.divisible and own is not None and (column or not opening):

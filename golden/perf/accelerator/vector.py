@@ -32,8 +32,9 @@ STATE = record(
     # cycle of the last event, and those from which on a beat without and with a function may go, and a pass that
     # reduces may follow.
     "now at beats result every until plain_from function_from totals_from "
-    # The register and the scalar that the pass writes, from 1; whether the unit's registers have one port.
-    "fills puts single",
+    # The register and the scalar that the pass writes, from 1; copies of the unit's registers, and whether these have
+    # one port; words of them that a beat reads before the last one, and how many it has.
+    "fills puts copies single early fetched",
     # An instruction is under way, and its last word has gone to the unit; there are no more words; a word is there,
     # and is the last; it goes to the unit.
     "active finishing over there last goes "
@@ -53,7 +54,8 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     unit = VectorUnit.of(accelerator)
     return made(STATE, lanes=unit.lanes, turns=accelerator.turns, plain=unit.plain_cycles - 1,
                 delay=unit.function_delay, function_turns=unit.function_turns, levels=unit.reduce_cycles - 1,
-                until=-1, length=unit.beats, width=accelerator.row_words, once=1, single=unit.single)
+                until=-1, length=unit.beats, width=accelerator.row_words, once=1, single=unit.single,
+                copies=unit.copies)
 
 
 @njit
@@ -64,9 +66,15 @@ def _busy(s):
 @njit
 def _paced(s):
     """Whether a pass issues, and its next beat may go."""
-    if not s.running or s.now < (s.function_from if s.functions else s.plain_from):
+    if not s.running or s.fetched < s.early or s.now < (s.function_from if s.functions else s.plain_from):
         return False
-    return not s.single or not s.by_register or s.kept[s.now % _AHEAD] != 1 + s.at % 2
+    return not s.by_register or _readable(s)
+
+
+@njit
+def _readable(s):
+    """Whether the bank of registers that the next beat reads is not written."""
+    return not s.single or s.kept[s.now % _AHEAD] != 1 + s.at % 2
 
 
 @njit
@@ -140,6 +148,8 @@ def step(m: Record) -> None:
     _feed(s, goes and s.word.reads, moves, ports.granted(m.ports, _V_READ, UNIT))
     if issue:
         _issue(s)
+    elif s.running and s.fetched < s.early:
+        s.fetched += _readable(s)
     if goes:
         _begin(s)
     _follow(s, goes, ports.granted(m.ports, _P_READ, UNIT))
@@ -185,7 +195,7 @@ def _feed(s, begins, moves, granted):
 def _issue(s):
     """The unit takes a beat."""
     now, final = s.now, s.at == s.beats - 1
-    s.at += 1
+    s.at, s.fetched = s.at + 1, 0
     s.until = max(s.until, now + s.result)
     s.function_from = now + s.every
     s.plain_from = now + 1 + (s.delay if s.functions else 0)
@@ -211,6 +221,7 @@ def _begin(s):
     w = s.word
     if w.passes > 0:
         s.running, s.at = True, 0
+        s.early = w.fetched - 1 if s.copies == 1 and w.fetched > 0 else 0
         s.beats = s.length if w.passes == 1 else s.once
         s.by_stream, s.gives, s.tree, s.functions = w.reads, w.writes, w.reduces, w.functions
         s.by_register = w.registers != 0

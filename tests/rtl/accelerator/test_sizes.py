@@ -36,6 +36,7 @@ OTHERS = {
     "reads": (4, {"load", "reader", "writer"}),
     "burst": (8, {"fetch", "load", "store", "walk", "reader", "writer"}),
     "row_words": (8, {"registers", "vector_on_v", "vector"}),
+    "register_copies": (1, {"vector_on_v", "vector"}),
     "vector_rows": (4, {"registers", "vector_on_v", "vector"}),
     "vector_lanes": (2, {"registers", "vector_on_v", "vector"}),
     "function_lanes": (2, {"registers", "vector_on_v", "vector"}),

@@ -45,6 +45,8 @@ SHARED = [VectorUnit(lanes=4, beats=4, registers=2, functions=("exp", "rsqrt"), 
 SINGLE = [VectorUnit(lanes=2, beats=7, registers=3, functions=("exp", "rsqrt"), pipeline=1, single=True),
           VectorUnit(lanes=4, beats=1, registers=2, functions=("exp",), pipeline=0, single=True),
           VectorUnit(lanes=4, beats=4, registers=2, functions=("exp",), pipeline=2, function_lanes=2, single=True)]
+#: One copy of the registers, in two banks or with two ports.
+COPY_OF_ALL = [replace(SINGLE[0], copies=1), replace(SINGLE[2], registers=4, single=False, copies=1)]
 RNG = np.random.default_rng(11)
 
 
@@ -264,8 +266,24 @@ def check_drawn(unit, seed, count, length, idle, stall):
         assert accepted == schedule(program, unit)[:-1]
 
 
-@pytest.mark.parametrize("unit", SINGLE)
-@pytest.mark.parametrize("idle, stall", [(0, 0), (0.4, 0.4)])
+@pytest.mark.parametrize("unit", [COPY_OF_ALL[0], pytest.param(COPY_OF_ALL[1], marks=pytest.mark.slow)])
+def test_a_beat_takes_a_cycle_for_each_register_of_one_copy(unit):
+    """Each register counts once; with a function that lanes share, words come while its lanes have theirs."""
+    unit = replace(unit, registers=3)
+    beats, other = 5 if unit.single else 4, programs.vector(programs.scalar(0))
+    zero, one, two = map(programs.register, range(3))
+    check_distances(unit, beats, [
+        (programs.vector(*operands), other, (), cycles) for operands, cycles in (
+            ((zero, zero, zero), beats), ((STREAM, zero, one), 2 * beats), ((zero, one, one), 2 * beats),
+            ((zero, one, zero), 2 * beats), ((zero, one, two), 3 * beats), ((two, STREAM, one), 2 * beats))])
+    check_distances(unit, beats, [(programs.vector(zero, one, post="exp"), other, (),
+                                   2 + (beats - 1) * max(2, unit.function_turns))])
+
+
+@pytest.mark.parametrize("idle, stall, unit", [
+    *((pace, pace, unit) for unit in SINGLE for pace in (0, 0.4)), (0, 0, COPY_OF_ALL[1]),
+    *(pytest.param(*rest, marks=pytest.mark.slow) for rest in (
+        (0, 0, COPY_OF_ALL[0]), (0.4, 0.4, COPY_OF_ALL[0]), (0.4, 0.4, COPY_OF_ALL[1])))])
 def test_registers_of_one_port(unit, idle, stall):
     """Bits are those of any unit, and cycles those that the golden unit counts."""
     check_drawn(unit, 6, 20, unit.longest - 1, idle, stall)

@@ -19,7 +19,10 @@ def test_commands_take_all_rows(count, first):
     found = list(commands(count, 16, 16, 1, 8, 4, first))
     assert [at for at, _ in found] == [sum(high for _, high in found[:n]) for n in range(len(found))]
     assert sum(high for _, high in found) == count and max(high for _, high in found) <= 16
-    assert sum(wide for _, wide in shares(9, first, first)) == 9
+    for most in (2, 9):
+        found = list(shares(9, first, first, most))
+        assert [column for column, _ in found] == [sum(wide for _, wide in found[:n]) for n in range(len(found))]
+        assert sum(wide for _, wide in found) == 9 and max(wide for _, wide in found) <= most
 
 
 @pytest.mark.parametrize("rows, wanted, most, found", [(10, 16, 32, 10), (40, 16, 32, 16), (40, 18, 12, 12)])
