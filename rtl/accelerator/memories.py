@@ -376,6 +376,9 @@ class WMemory(Component):
 class PMemory(Component):
     """P: instructions of the vector unit, as many a word as a beat has. Each port has one user.
 
+    With one port a word is one instruction: a beat is granted when its last one is written, a cycle for each, and
+    nothing is read until then. A small memory takes less area the narrower it is.
+
     Members
     -------
     read : ``In(p_read)``
@@ -398,16 +401,32 @@ class PMemory(Component):
 
     def body(self, platform):
         m, params = Module(), self.params
-        each = params.lanes // 2    # instructions of a word
-        ram = stored(m, "ram", params.p_words // each, bits_of(p_layout(params)), banks=params.single)
+        each = params.lanes // 2    # instructions of a beat
+        if params.single:
+            self._narrow(m, each)
+            return m
+        ram = stored(m, "ram", params.p_words // each, bits_of(p_layout(params)))
         low = (each - 1).bit_length()
         place = Signal(range(each))
         writes, w_addr, _ = arbitrate(m, "write", [self.write], params.p_words // each, share=self)
-        reads, instruction, _ = arbitrate(m, "read", [self.read], params.p_words, share=self,
-                                          busy=(lambda port: writes) if params.single else None)
+        reads, instruction, _ = arbitrate(m, "read", [self.read], params.p_words, share=self)
         with m.If(reads):
             m.d.sync += place.eq(instruction)
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(instruction[low:]),
                      self.read.data.eq(pick(_parts(ram.r_data, each), place)),
                      ram.w_en.eq(writes), ram.w_addr.eq(w_addr), ram.w_data.eq(self.write.data)]
         return m
+
+    def _narrow(self, m, each):
+        """A word for each of so many instructions of a beat."""
+        params, turn = self.params, Signal(range(each))
+        ram = stored(m, "ram", params.p_words, bits_of(p_layout(params)) // each, banks=1)
+        _, w_addr, _ = arbitrate(m, "write", [self.write], params.p_words // each, share=self,
+                                 busy=lambda port: ~turn.all())
+        reads, r_addr, _ = arbitrate(m, "read", [self.read], params.p_words, share=self,
+                                     busy=lambda port: self.write.en)
+        with m.If(self.write.en):
+            m.d.sync += turn.eq(turn + 1)
+        m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr), self.read.data.eq(ram.r_data),
+                     ram.w_en.eq(self.write.en & ~self.write.fault), ram.w_addr.eq(Cat(turn, w_addr)),
+                     ram.w_data.eq(self.write.data.as_value().word_select(turn, len(ram.w_data)))]

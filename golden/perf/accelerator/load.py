@@ -9,15 +9,17 @@ from . import pieces, ports, walk
 from .record import Record, made, record
 
 UNIT = int(Unit.LOAD)
-_V_WRITE = ports.NUMBER["v_write"]
+_V_WRITE, _P_WRITE = ports.NUMBER["v_write"], ports.NUMBER["p_write"]
 
-#: ``port`` is a wire: that by which the beat on the bus is to be written, 0 for none.
-STATE = record("port", walk=walk.STATE, pieces=pieces.STATE)
+#: ``port`` is a wire: that by which the beat on the bus is to be written, 0 for none. A beat of P takes ``turns``
+#: cycles, of which ``turn`` are over.
+STATE = record("port turns turn", walk=walk.STATE, pieces=pieces.STATE)
 
 
 def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     """The state at reset."""
-    return made(STATE, walk=walk.fresh(accelerator), pieces=pieces.fresh(accelerator, accelerator.reads))
+    return made(STATE, turns=accelerator.lanes // 2 if accelerator.single else 1, walk=walk.fresh(accelerator),
+                pieces=pieces.fresh(accelerator, accelerator.reads))
 
 
 @njit
@@ -41,6 +43,9 @@ def step(m: Record) -> None:
         if s.port == _V_WRITE:
             s.pieces.second = pieces.straddles(s.pieces)
             moves = not s.pieces.second
+        if s.port == _P_WRITE:
+            s.turn = (s.turn + 1) % s.turns
+            moves = s.turn == 0
     if moves:
         final = s.pieces.ring[s.pieces.head].last
         ends = pieces.move(s.pieces)
