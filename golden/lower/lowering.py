@@ -13,6 +13,7 @@ from hbfp.golden.number.arrays import listed
 from hbfp.program import Layer, Program
 from hbfp.system import Accelerator
 
+from .beneath import Beneath
 from .builder import Builder
 from .errors import LoweringError
 from .graph import traced
@@ -76,8 +77,19 @@ def lower(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelera
     """
     check_kind("accelerator", accelerator, Accelerator)
     check_kind("model", model, torch.nn.Module)
-    build = Builder(accelerator)
-    return finished(build, [Network(traced(model, inputs, accelerator), build)], yields)
+    graph, nets = traced(model, inputs, accelerator), []
+    nodes = list(graph.nodes)
+    for among in (True, False):
+        graph.nodes[:] = nodes
+        nets = [Network(graph, Builder(accelerator))]
+        if among:
+            nets[0].beneath = Beneath(nets[0])
+        try:
+            return finished(nets[0].build, nets, yields)
+        except LoweringError:    # perhaps of what a part of V is too small for
+            if not among:
+                raise
+    raise AssertionError
 
 
 def lower_job(models: Sequence[torch.nn.Module], inputs: Sequence[tuple[Any, ...]], accelerator: Accelerator, *,

@@ -13,6 +13,7 @@ from hbfp.golden.ops.table import operation_of
 from hbfp.golden.vector import waves
 from hbfp.program import Layer, Product, Tensor
 
+from .beneath import Beneath
 from .errors import NO_OPERATION, LoweringError, broken
 from .graph import is_real, kind, named, place, refusal
 from .memory import Value
@@ -34,6 +35,7 @@ class Network(Nodes):
     layers: list[Layer] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
     turns: set[fx.Node] = field(default_factory=set)
+    beneath: Beneath | None = None
 
     def layer_by_layer(self) -> Iterator[Layer]:
         """Lower all nodes, in order, and give each layer when its instructions are there.
@@ -45,6 +47,8 @@ class Network(Nodes):
         """
         for node in self.graph.nodes:
             yield from self.before(node)
+            if self.beneath is not None:
+                self.beneath.before(node)
             if (layer := self.there(node)) is not None:
                 yield from layer
                 continue
@@ -57,6 +61,8 @@ class Network(Nodes):
             except Exception as error:
                 raise LoweringError(f"{of_the_job(self.number)}{refusal(node, broken(error))}") from error
             self.build.end_layer()
+            if self.beneath is not None:
+                made = self.beneath.behind(node, made)
             self.behind(node, last, made)
             stop = len(self.build.schedule.instructions)
             if stop > first:

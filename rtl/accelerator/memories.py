@@ -429,4 +429,4 @@ class PMemory(Component):
             m.d.sync += turn.eq(turn + 1)
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr), self.read.data.eq(ram.r_data),
                      ram.w_en.eq(self.write.en & ~self.write.fault), ram.w_addr.eq(Cat(turn, w_addr)),
-                     ram.w_data.eq(self.write.data.as_value().word_select(turn, len(ram.w_data)))]
+                     ram.w_data.eq(pick(_parts(self.write.data.as_value(), each), turn))]

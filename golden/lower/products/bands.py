@@ -47,7 +47,7 @@ def shares(wide: int, opens: bool, closes: bool, most: int) -> Iterator[tuple[in
     if closes and sizes[-1] > 3:
         sizes[-1:] = [sizes[-1] - sizes[-1] // 2, sizes[-1] // 2]
     column = 0
-    for size in sizes:
+    for size in filter(None, sizes):
         for first, count in ranges([size], most):
             yield column + first, count
         column += size

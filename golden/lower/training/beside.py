@@ -5,16 +5,15 @@ instructions stand among those of the layers behind it, up to the next product, 
 there: these are for the vector unit and for DRAM, and the array multiplies meanwhile. Each side has a part of V.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from math import prod
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import fx
 
-from hbfp.isa.instructions import Opcode
 from hbfp.program import Layer, Product
 
+from ..among import cost, cycles
 from ..graph import named, place
 from ..operations.convolutions import weight_gradient
 from ..operations.tables import BY_NUMBER
@@ -26,9 +25,6 @@ from .space import homes
 BESIDE = 2048
 #: Quarters of V that the product has: with less, what it brings waits for words.
 SHARE = 3
-#: Fields whose product are the cycles of an instruction.
-_LOOPS = {Opcode.MULTIPLY: ("passes0", "passes1", "passes2", "rows0", "rows1", "columns"),
-          Opcode.LOAD: ("count0", "count1", "count2"), Opcode.STORE: ("count0", "count1", "count2")}
 hbfp = torch.ops.hbfp
 _PRODUCTS = (hbfp.linear.default, hbfp.matmul.default, hbfp.conv2d.default, input_gradient, weight_gradient)
 
@@ -121,16 +117,6 @@ class Beside:
         net.layers.append(Layer(name if name not in used else f"{name} {named(last)}", first,
                                 len(schedule.instructions), sum(each.macs for each in made), made))
         yield net.layers[-1]
-
-
-def cycles(each: Emission) -> int:
-    """About how long an instruction keeps the array, the vector unit or the bus."""
-    return prod(each.values.get(name, 1) for name in _LOOPS[each.opcode]) if each.opcode in _LOOPS else 0
-
-
-def cost(emissions: Iterable[Emission]) -> int:
-    """The same of all together; of products the array's, which is more than the bus's."""
-    return sum(map(cycles, emissions))
 
 
 def among(product: Sequence[Emission], others: Sequence[Emission]) -> list[Emission]:

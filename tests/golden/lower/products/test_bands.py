@@ -21,6 +21,7 @@ def test_commands_take_all_rows(count, first):
     assert sum(high for _, high in found) == count and max(high for _, high in found) <= 16
     for most in (2, 9):
         found = list(shares(9, first, first, most))
+        assert list(shares(1, first, first, most)) == [(0, 1)]
         assert [column for column, _ in found] == [sum(wide for _, wide in found[:n]) for n in range(len(found))]
         assert sum(wide for _, wide in found) == 9 and max(wide for _, wide in found) <= most
 

@@ -1,0 +1,100 @@
+"""Softmax and pooling beneath products: the vector unit works on one while the array multiplies for the other.
+
+A queue holds a few instructions, so that units run ahead of each other by these, not by a layer. So the instructions of
+a product and of the operation behind it stand among each other, each with a part of V. A softmax comes behind a product
+that it does not need, such as that of attention's values, and pooling behind the convolution whose results it takes:
+each of its instructions then stands behind those that it needs.
+"""
+
+from fractions import Fraction
+from typing import Any
+
+import torch
+from torch import fx
+
+from hbfp.golden.ops.table import operation_of
+from hbfp.program import Product
+
+from .among import followed
+from .schedule import Emission
+
+hbfp = torch.ops.hbfp
+#: Operation -> the share of V that it has; the product has the rest.
+SHARES = {"softmax": Fraction(1, 4), "max_pool2d": Fraction(1, 2)}
+_PRODUCTS = (hbfp.linear.default, hbfp.conv2d.default)
+
+
+class Beneath:
+    """What of a network is to stand among each other; its nodes are put in order for that.
+
+    Parameters
+    ----------
+    net : Network
+    """
+
+    def __init__(self, net: Any) -> None:
+        self.net, self.build = net, net.build
+        self.partner: dict[fx.Node, fx.Node] = {}          # of both of a pair
+        for node in list(net.graph.nodes):
+            found = operation_of(node.target)
+            if found is not None and found.name in SHARES:
+                self._pair(node, found.name == "softmax")
+        self.tapes: list[list[Emission]] = []
+        self.made: tuple[Product, ...] = ()
+
+    def _pair(self, node, free):
+        """Find the product for a node: the last before it that is free of it, or that it follows from."""
+        nodes = self.net.graph.nodes
+        place = nodes.index(node)
+        needed = _needed(node)
+        before = [each for each in nodes[:place] if each.target in _PRODUCTS]
+        fitting = [each for each in before[-1:] if not free and each in needed] or [
+            each for each in before if free and each not in needed]
+        if not fitting or fitting[-1] in self.partner:
+            return
+        product = fitting[-1]
+        self.partner |= {product: node, node: product}
+        if free:    # what follows from it comes behind, too
+            late = [each for each in nodes[:place] if each is not product and product in _needed(each)]
+            kept = [each for each in nodes[:place] if each is not product and each not in late]
+            nodes[:place + 1] = [*kept, product, node, *late]
+
+    def before(self, node: fx.Node) -> None:
+        """A node is to be lowered: where its instructions go."""
+        if node in self.partner and not self.tapes:
+            self.tapes = [[], []]
+            self._go_to(0, 0, self._split(self.partner[node]))
+
+    def behind(self, node: fx.Node, made: tuple[Product, ...]) -> tuple[Product, ...]:
+        """It was lowered to these products; of the second of a pair those of both, and their instructions are there."""
+        if node not in self.partner:
+            return made
+        self.made += made
+        if self.build.schedule.tape is self.tapes[0]:
+            self._go_to(1, self._split(self.partner[node]), self.net.accelerator.v_words)
+            return ()
+        self.build.schedule.tape = None
+        self.build.confine(0, self.net.accelerator.v_words)
+        self.build.schedule.replay(followed(*self.tapes))
+        self.tapes, found, self.made = [], self.made, ()
+        return found
+
+    def _split(self, node):
+        """The first word of V that the operation has."""
+        words = self.net.accelerator.v_words
+        return words - int(words * SHARES[operation_of(node.target).name])
+
+    def _go_to(self, tape, first, stop):
+        self.build.schedule.tape = self.tapes[tape]
+        self.build.confine(first, stop)
+
+
+def _needed(node):
+    """All nodes that a node follows from."""
+    found, left = set(), list(node.all_input_nodes)
+    while left:
+        each = left.pop()
+        if each not in found:
+            found.add(each)
+            left += each.all_input_nodes
+    return found

@@ -1,0 +1,81 @@
+"""Softmax and pooling stand among the instructions of products, with PyTorch's bits and in fewer cycles.
+
+Covers: golden/lower/among.py
+"""
+
+import pytest
+import torch
+from torch import nn
+
+from golden.lower import lowering
+from golden.lower.among import followed
+from golden.lower.lowering import lower
+from golden.lower.schedule import Emission, Span
+from golden.machine.machine import Machine
+from hbfp.design import Design
+from hbfp.format import HBFPFormat
+from hbfp.isa.instructions import Opcode
+from hbfp.system import Accelerator
+
+SMALL = Accelerator(core=Design(format=HBFPFormat(mantissa=8, block=(1, 8)), rows=8, depth=32), x_words=256,
+                    w_words=128, v_words=256)
+
+
+class Attention(nn.Module):
+    """One head; the product of values comes before the softmax, which does not need it."""
+
+    def __init__(self):
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(16, 16) for _ in range(3))
+
+    def forward(self, x):
+        q, k, v = self.query(x), self.key(x), self.value(x)
+        return (q @ k.t()).softmax(-1) @ v
+
+
+def lowered(model, x, system, monkeypatch=None):
+    """The program, of which the golden machine has all numbers of PyTorch, without a race."""
+    if monkeypatch is not None:
+        monkeypatch.setattr(lowering, "Beneath", lambda net: None)
+    made = lower(model.eval(), (x,), system)
+    device = Machine(made.program, races=True)
+    device.run()
+    assert all((device.get(name) == made.expected[name]).all() for name in made.expected)
+    return made
+
+
+@pytest.mark.parametrize("model, shape, unit, other", [
+    (Attention(), (24, 16), Opcode.VECTOR, Opcode.MULTIPLY),
+    (nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(3, 2, 1)), (1, 8, 16, 16), Opcode.VECTOR,
+     Opcode.MULTIPLY)])
+def test_each_goes_on_while_the_other_does(model, shape, unit, other, monkeypatch):
+    torch.manual_seed(3)
+    x = torch.randn(shape)
+    made, plain = lowered(model, x, SMALL), lowered(model, x, SMALL, monkeypatch)
+    assert sum(each.macs for each in made.program.layers) == sum(each.macs for each in plain.program.layers)
+
+    def changes(program):
+        order = [each.opcode for each in program.instructions if each.opcode in (unit, other)]
+        return sum(a != b for a, b in zip(order, order[1:], strict=False))
+    assert changes(made.program) > changes(plain.program) + 2
+
+
+def test_what_a_part_of_v_is_too_small_for_has_all_of_it():
+    """A line of windows needs more than half of V."""
+    model = nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.MaxPool2d(3, 2, 1))
+    made = lowered(model, torch.randn(1, 8, 8, 40), Accelerator(core=SMALL.core, x_words=256, w_words=128, v_words=256))
+    assert [layer.name for layer in made.program.layers] == ["0", "1"]
+
+
+def test_what_needs_another_comes_behind_it():
+    """Instructions go on alike by their cycles, and none stands before what it reads, or what reads its place."""
+    def load(name, start, reads=(), writes=()):
+        return Emission(Opcode.LOAD, {"count0": 4, "name": name}, tuple(reads), tuple(writes))
+    place = [Span("V", n, n + 1) for n in range(4)]
+    first = [load("a", 0), load("b", 1, [place[0]]), load("c", 2, (), [place[1]]), load("d", 3)]
+    second = [load("A", 0), load("B", 1, (), [place[0]]), load("C", 2, [place[1]]), load("D", 3, [place[0]])]
+    assert [each.values["name"] for each in followed(first, second)] == list("aAbBcCdD")
+    late = [load("A", 0, [place[1]]), *second[1:]]
+    assert [each.values["name"] for each in followed(first, late)] == list("abcABCdD")
+    assert [each.values["name"] for each in followed(first, second[:1])] == list("aAbcd")
+    assert followed([], second) == second and followed(first, []) == first
