@@ -65,19 +65,22 @@ class Beneath:
             self.tapes = [[], []]
             self._go_to(0, 0, self._split(self.partner[node]))
 
-    def behind(self, node: fx.Node, made: tuple[Product, ...]) -> tuple[Product, ...]:
-        """It was lowered to these products; of the second of a pair those of both, and their instructions are there."""
+    def behind(self, node: fx.Node, made: tuple[Product, ...]) -> tuple[fx.Node, tuple[Product, ...]]:
+        """It was lowered to these products; whose layer its instructions are, and the products of that.
+
+        Those of a pair are the product's.
+        """
         if node not in self.partner:
-            return made
-        self.made += made
+            return node, made
         if self.build.schedule.tape is self.tapes[0]:
+            self.made = made
             self._go_to(1, self._split(self.partner[node]), self.net.accelerator.v_words)
-            return ()
+            return node, made
         self.build.schedule.tape = None
         self.build.confine(0, self.net.accelerator.v_words)
         self.build.schedule.replay(followed(*self.tapes))
-        self.tapes, found, self.made = [], self.made, ()
-        return found
+        self.tapes = []
+        return self.partner[node], self.made
 
     def _split(self, node):
         """The first word of V that the operation has."""

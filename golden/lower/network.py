@@ -61,9 +61,9 @@ class Network(Nodes):
             except Exception as error:
                 raise LoweringError(f"{of_the_job(self.number)}{refusal(node, broken(error))}") from error
             self.build.end_layer()
-            if self.beneath is not None:
-                made = self.beneath.behind(node, made)
             self.behind(node, last, made)
+            if self.beneath is not None:
+                node, made = self.beneath.behind(node, made)
             stop = len(self.build.schedule.instructions)
             if stop > first:
                 name = self.title(place(node) or named(last))

@@ -1,6 +1,6 @@
 """Softmax and pooling stand among the instructions of products, with PyTorch's bits and in fewer cycles.
 
-Covers: golden/lower/among.py
+Covers: golden/lower/among.py.
 """
 
 import pytest

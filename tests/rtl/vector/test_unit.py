@@ -1,8 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """The vector unit's programs equal golden.vector.unit, element by element, and golden.vector.cycles, cycle by cycle.
 
-Covers: rtl/vector/dropping.py, rtl/vector/lane.py, rtl/vector/line.py, rtl/vector/several.py, rtl/vector/totals.py,
-rtl/vector/waits.py.
+Covers: rtl/vector/dropping.py, rtl/vector/fetches.py, rtl/vector/lane.py, rtl/vector/line.py, rtl/vector/several.py,
+rtl/vector/totals.py, rtl/vector/waits.py.
 """
 
 from dataclasses import replace
