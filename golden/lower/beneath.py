@@ -1,12 +1,10 @@
-"""Softmax and pooling beneath products: the vector unit works on one while the array multiplies for the other.
+"""A softmax beneath a product: the vector unit works on one while the array multiplies for the other.
 
-A queue holds a few instructions, so that units run ahead of each other by these, not by a layer. So the instructions of
-a product and of the operation behind it stand among each other, each with a part of V. A softmax comes behind a product
-that it does not need, such as that of attention's values, and pooling behind the convolution whose results it takes:
-each of its instructions then stands behind those that it needs.
+A queue holds a few instructions, so that units run ahead of each other by these, not by a layer. So a softmax comes
+behind a product that it does not need, such as that of attention's values, and the instructions of both stand among
+each other, each with a part of V.
 """
 
-from fractions import Fraction
 from typing import Any
 
 import torch
@@ -19,8 +17,8 @@ from .among import followed
 from .schedule import Emission
 
 hbfp = torch.ops.hbfp
-#: Operation -> the share of V that it has; the product has the rest.
-SHARES = {"softmax": Fraction(1, 4), "max_pool2d": Fraction(1, 2)}
+#: Of how many equal parts of V the softmax has one; the product has the rest.
+PARTS = 4
 _PRODUCTS = (hbfp.linear.default, hbfp.conv2d.default)
 
 
@@ -34,36 +32,33 @@ class Beneath:
 
     def __init__(self, net: Any) -> None:
         self.net, self.build = net, net.build
+        self.split = net.accelerator.v_words * (PARTS - 1) // PARTS    # the first word of V that the softmax has
         self.partner: dict[fx.Node, fx.Node] = {}          # of both of a pair
         for node in list(net.graph.nodes):
             found = operation_of(node.target)
-            if found is not None and found.name in SHARES:
-                self._pair(node, found.name == "softmax")
+            if found is not None and found.name == "softmax":
+                self._pair(node)
         self.tapes: list[list[Emission]] = []
         self.made: tuple[Product, ...] = ()
 
-    def _pair(self, node, free):
-        """Find the product for a node: the last before it that is free of it, or that it follows from."""
+    def _pair(self, node):
+        """Put the last product that a softmax does not need in front of it, and what follows from that behind it."""
         nodes = self.net.graph.nodes
-        place = nodes.index(node)
-        needed = _needed(node)
-        before = [each for each in nodes[:place] if each.target in _PRODUCTS]
-        fitting = [each for each in before[-1:] if not free and each in needed] or [
-            each for each in before if free and each not in needed]
+        place, needed = nodes.index(node), _needed(node)
+        fitting = [each for each in nodes[:place] if each.target in _PRODUCTS and each not in needed]
         if not fitting or fitting[-1] in self.partner:
             return
         product = fitting[-1]
         self.partner |= {product: node, node: product}
-        if free:    # what follows from it comes behind, too
-            late = [each for each in nodes[:place] if each is not product and product in _needed(each)]
-            kept = [each for each in nodes[:place] if each is not product and each not in late]
-            nodes[:place + 1] = [*kept, product, node, *late]
+        late = [each for each in nodes[:place] if each is not product and product in _needed(each)]
+        kept = [each for each in nodes[:place] if each is not product and each not in late]
+        nodes[:place + 1] = [*kept, product, node, *late]
 
     def before(self, node: fx.Node) -> None:
         """A node is to be lowered: where its instructions go."""
         if node in self.partner and not self.tapes:
             self.tapes = [[], []]
-            self._go_to(0, 0, self._split(self.partner[node]))
+            self._go_to(0, 0, self.split)
 
     def behind(self, node: fx.Node, made: tuple[Product, ...]) -> tuple[fx.Node, tuple[Product, ...]]:
         """It was lowered to these products; whose layer its instructions are, and the products of that.
@@ -74,18 +69,13 @@ class Beneath:
             return node, made
         if self.build.schedule.tape is self.tapes[0]:
             self.made = made
-            self._go_to(1, self._split(self.partner[node]), self.net.accelerator.v_words)
+            self._go_to(1, self.split, self.net.accelerator.v_words)
             return node, made
         self.build.schedule.tape = None
         self.build.confine(0, self.net.accelerator.v_words)
         self.build.schedule.replay(followed(*self.tapes))
         self.tapes = []
         return self.partner[node], self.made
-
-    def _split(self, node):
-        """The first word of V that the operation has."""
-        words = self.net.accelerator.v_words
-        return words - int(words * SHARES[operation_of(node.target).name])
 
     def _go_to(self, tape, first, stop):
         self.build.schedule.tape = self.tapes[tape]
