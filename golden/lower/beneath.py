@@ -11,6 +11,7 @@ import torch
 from torch import fx
 
 from hbfp.golden.ops.table import operation_of
+from hbfp.isa.instructions import Opcode
 from hbfp.program import Product
 
 from .among import followed
@@ -73,7 +74,9 @@ class Beneath:
             return node, made
         self.build.schedule.tape = None
         self.build.confine(0, self.net.accelerator.v_words)
-        self.build.schedule.replay(followed(*self.tapes))
+        product, softmax = self.tapes
+        apart = any(each.opcode == Opcode.VECTOR for each in product)    # registers stay from one to the next
+        self.build.schedule.replay([*product, *softmax] if apart else followed(product, softmax))
         self.tapes = []
         return self.partner[node], self.made
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from hbfp.isa.instructions import Opcode
 from hbfp.program import Layer, Product
 
 from ..among import cost, cycles

@@ -58,6 +58,18 @@ def test_each_goes_on_while_the_other_does(monkeypatch):
     assert changes(made.program) > changes(plain.program) + 2
 
 
+def test_a_product_with_steps_of_the_vector_unit_stays_before_the_softmax():
+    """What these keep in registers, and the length that they set, would be another's."""
+    torch.manual_seed(4)
+    model = Attention()
+    model.value = nn.Sequential(model.value, nn.GELU())
+    made = lowered(model, torch.randn(24, 16), SMALL)
+    (layer,) = [each for each in made.program.layers if each.name == "value.0"]
+    order = [each.opcode for each in made.program.instructions[layer.first:layer.stop]]
+    last = max(n for n, each in enumerate(order) if each == Opcode.MULTIPLY)
+    assert Opcode.VECTOR in order[:last] and order[last:].count(Opcode.VECTOR) >= 5    # pieces of 5 rows
+
+
 def test_what_a_part_of_v_is_too_small_for_has_all_of_it(monkeypatch):
     """A row of scores, and its softmax, need more than a quarter of V."""
     model, x, system = Attention(), torch.randn(72, 16), replace(SMALL, v_words=64)
