@@ -23,6 +23,7 @@ CHOICES: dict[str, Sequence[Any]] = {
     "lanes": [f"{lanes},{functions}" for lanes, functions in balance.lanes()], "side_lanes": balance.side_lanes(),
     "depth": (64, 128, 256, 512), "x_words": (2048, 4096, 8192), "w_words": (512, 1024, 2048, 4096),
     "v_words": (1024, 2048, 4096), "p_words": (256, 512), "row_words": (24, 32), "vector_rows": (3, 4, 8),
+    "register_copies": (1, 3),
     "memory_banks": (0, 2, 4, 8), "queue": (2, 4), "reads": (8, 16), "burst": (8, 16)}
 def _chosen(preset: dict[str, Any]) -> dict[str, Any]:
     """What a search would have to choose for a preset."""
