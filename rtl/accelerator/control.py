@@ -248,7 +248,7 @@ class Control(Component):
             self.over_training.eq(quantum & ~(waits[1] | own & active)),
             self.over.eq(self.over_training | serves & ~(waits[0] | (own | (state == State.TURN)) & ~active)),
             self.failed.eq(self.error[0] | (state == State.STOP) & ~active),
-            self.free.eq(((state == State.IDLE) | (state == State.HOLD) & ~found.any()) & ~self.stop.any()),
+            self.free.eq(((state == State.IDLE) & ~waits[0] | (state == State.HOLD) & ~found.any()) & ~self.stop.any()),
             self.trains.eq(waits[1] | (state == State.HOLD)),
         ]
         m.d.sync += [quantum.eq(self.quantum | quantum & ~(self.taken & self.over_training)),

@@ -18,6 +18,7 @@ from golden.perf.dispatch.twin import Completion
 from golden.spec.descriptors import Window, judge, pack
 from golden.spec.dispatch import Policy
 from hbfp.isa.descriptors import BYTES, Refusal
+from tests.cases import sweep
 
 from .built import opened, renewed
 from .test_dispatched import MEMORY, OFF, OUTPUTS, SIZE, SYSTEM, begin, copied, copies, place, times_of, trains
@@ -85,7 +86,7 @@ def modelled(machine, policies, told, taken, rung, last):
     return found
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12))])
+@pytest.mark.parametrize("seed", sweep(4, (3, 0, 1, 2, *range(4, 12))))
 def test_descriptors_at_random_times_beside_training(built, device, seed):
     """Completions and refusals to the cycle and in their order, as the model has them."""
     pick = Random(seed)
@@ -118,7 +119,8 @@ def test_descriptors_at_random_times_beside_training(built, device, seed):
             for each in found]
     assert [each.tag for each in seen if isinstance(each, Completion)] == [
         given.tag for given, why in kinds if why is None]
-    assert all(copied(device, serving, n) for n, (_, why) in enumerate(kinds) if why is None)
+    # Two bits that are turned may leave the check as it was: such a request goes where it says.
+    assert all(copied(device, serving, n) for n, kind in enumerate(kinds) if kind == (place(n), None))
     assert {(tag, why) for tag, _, why in (each for each in seen if not isinstance(each, Completion))} == {
         (given.tag, why) for given, why in kinds if why is not None}
     machine = times_of(built, serving, training)

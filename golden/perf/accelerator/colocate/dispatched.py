@@ -91,7 +91,8 @@ class Machine:
 
     def step(self, policy: Policy, request: Request | None = None) -> Outputs:
         """One cycle."""
-        free, ring, refused = self.state in (State.IDLE, State.HOLD), self.descriptors, False
+        free = self.state is State.HOLD or self.state is State.IDLE and not self.waits
+        ring, refused = self.descriptors, False
         wanted = replace(policy, training=False) if policy.training and not self.trains else policy
         if ring is not None:
             if ring.holds:
