@@ -17,7 +17,7 @@ def table(points: Sequence[dict[str, Any]], title: str) -> Table:
     trains = all("step" in each for each in points)
     for name in ("bytes a cycle", "batch, S", "p99, S", *(
             ("step", "of idle", "of alone", "bound by", "alone by") if trains else ())):
-        made.add_column(name, justify="right")
+        made.add_column(name, justify="right", no_wrap=name in ("batch, S", "step"))    # what is narrow cuts no digit
     for each in points:
         row = [f"{each['bandwidth']:,}", f"{each['service']:,}", f"{each['p99'] / each['service']:.2f}"]
         if trains:

@@ -4,6 +4,7 @@ Covers: golden/perf/accelerator/colocate/shift.py, golden/perf/accelerator/coloc
 golden/perf/accelerator/colocate/picture.py, golden/perf/accelerator/colocate/sweep.py.
 """
 
+import io
 import json
 from dataclasses import replace
 from functools import cache
@@ -11,9 +12,11 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
 from golden.__main__ import main
 from golden.lower.lowering import lower
+from golden.perf.accelerator.colocate import sweep
 from golden.perf.accelerator.colocate.followed import follow, latencies
 from golden.perf.accelerator.colocate.plan import HOST
 from golden.perf.accelerator.colocate.shift import Shift
@@ -97,6 +100,15 @@ def test_several_bandwidths(tmp_path, capsys):
     alone = json.loads(out.read_text())
     assert {name: each for name, each in alone.items() if "seconds" not in name} == {
         name: each for name, each in fast.items() if "seconds" not in name}
+
+
+def test_no_digit_is_cut_where_a_terminal_is_narrow():
+    busy = {"array": 0.7, "vector": 0.2, "bus": 0.2, "DRAM": 0.95}
+    point = {"bandwidth": 4096, "service": 11_966_957, "p99": 4e7, "step": 123_456_789, "of_idle": 0.9, "limits": busy,
+             "of_dedicated": 0.7, "limits_alone": busy}
+    console = Console(width=80, file=io.StringIO())
+    console.print(sweep.table([point], "both"))
+    assert all(each in console.file.getvalue() for each in ("4,096", "11,966,957", "123,456,789", "0.700"))
 
 
 @pytest.mark.parametrize("words, message", [
