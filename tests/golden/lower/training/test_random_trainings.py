@@ -15,7 +15,7 @@ from golden.lower.training.random_trainings import DRAWS, LOSSES, _Recipe, rando
 
 from .steps import accelerator, followed
 
-SMALL = accelerator(x_words=64, w_words=64, v_words=64, row_words=2)
+SMALL = accelerator(x_words=64, w_words=64, v_words=64, row_words=1, vector_rows=2)
 
 
 def test_a_number_stands_for_one():
@@ -40,7 +40,7 @@ def test_of_everything():
 
 
 def test_what_does_not_fit_is_drawn_anew():
-    drawn = [random_training(SMALL, seed) for seed in range(3)]
+    drawn = [random_training(SMALL, seed) for seed in (7, 17)]
     assert sum((Counter(each.anew) for each in drawn), Counter()) and not any(each.failure for each in drawn)
     assert all(each.step is not None for each in drawn)
 
