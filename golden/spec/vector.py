@@ -188,7 +188,7 @@ class VectorUnit:
     single : bool
         Whether the memories of the registers have one port, in a bank for even beats of a row and one for odd ones: a
         beat that reads registers waits while one of its bank is written.
-    copies : int
+    register_copies : int
         Of the registers: 3, one for each operand, or 1: a beat takes a cycle more for each register but one that its
         pass reads.
 
@@ -208,7 +208,7 @@ class VectorUnit:
     dropping: bool = field(default=False, metadata={"rare": True})
     short_rows: int = field(default=0, metadata={"rare": True})
     single: bool = field(default=False, metadata={"rare": True})
-    copies: int = field(default=3, metadata={"rare": True})
+    register_copies: int = field(default=3, metadata={"rare": True})
 
     def __post_init__(self):
         check_range("Lanes", self.lanes, *LANES_RANGE)
@@ -230,8 +230,8 @@ class VectorUnit:
             raise ValueError(f"Function lanes must be 0 where the unit has no function, not {self.function_lanes}")
         check_range("Arguments", self.arguments, 0, 15)
         check_choice("Multiplier", self.multiplier, ("plain", "recoded"))
-        if self.copies not in COPIES:
-            raise ValueError(f"Copies of registers must be 1 or 3, not {self.copies}")
+        if self.register_copies not in COPIES:
+            raise ValueError(f"Copies of registers must be 1 or 3, not {self.register_copies}")
         if self.dropping:
             check_range("Lanes of dropout", self.lanes, 1, GROUP)
         if self.short_rows:
@@ -245,7 +245,8 @@ class VectorUnit:
                    registers=accelerator.vector_rows, functions=accelerator.functions,
                    function_lanes=accelerator.evaluators, arguments=ARGUMENTS,
                    multiplier=accelerator.core.multiplier, dropping=accelerator.stochastic,
-                   short_rows=accelerator.short_rows, single=accelerator.single, copies=accelerator.register_copies)
+                   short_rows=accelerator.short_rows, single=accelerator.single,
+                   register_copies=accelerator.register_copies)
 
     @property
     def longest(self) -> int:
@@ -254,12 +255,12 @@ class VectorUnit:
 
     def fetches(self, registers: Collection[int]) -> int:
         """Cycles in which a beat of a pass that reads these registers reads them, the last as it is issued."""
-        return len(registers) if self.copies == 1 else min(len(registers), 1)
+        return len(registers) if self.register_copies == 1 else min(len(registers), 1)
 
     @property
     def pauses(self) -> bool:
         """Whether a beat of a pass may come more than a cycle behind the one before."""
-        return self.function_turns > 1 or self.single or self.copies == 1
+        return self.function_turns > 1 or self.single or self.register_copies == 1
 
     @property
     def function_turns(self) -> int:

@@ -77,7 +77,7 @@ class VectorOnV(Component):
             return VectorUnit(lanes=lanes, beats=self.row_words * self.turns, registers=self.vector_rows,
                               functions=self.functions, function_lanes=lanes // self.function_turns,
                               arguments=ARGUMENTS, multiplier=self.multiplier, dropping=self.stochastic,
-                              short_rows=self.short_rows, single=self.single, copies=self.register_copies)
+                              short_rows=self.short_rows, single=self.single, register_copies=self.register_copies)
 
     @staticmethod
     def ports(params):

@@ -57,7 +57,7 @@ class Vector(Component):
     Parameters
     ----------
     lanes, beats, registers, functions, pipeline, function_lanes, arguments, multiplier, dropping, short_rows, single,
-    copies
+    register_copies
         As of :class:`golden.spec.vector.VectorUnit`. Where lanes share evaluators, a pass with a function issues a beat
         in as many cycles as an evaluator has lanes, which hold their values for so long; a pass without one has its
         results behind the lanes, without the cycles of the functions.
@@ -140,7 +140,7 @@ class Vector(Component):
         several = Several(m, unit, word, en)
         may = Signal()    # the bank that the beat reads is not written
         ready, fetches = running & may if unit.single else running, None
-        if unit.copies == 1:
+        if unit.register_copies == 1:
             fetches = Fetches(m, current, running, issue, en, may if unit.single else 1)
             ready = ready & fetches.over
         goes = self._pace(m, current, ready, issue, en)

@@ -55,7 +55,7 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     return made(STATE, lanes=unit.lanes, turns=accelerator.turns, plain=unit.plain_cycles - 1,
                 delay=unit.function_delay, function_turns=unit.function_turns, levels=unit.reduce_cycles - 1,
                 until=-1, length=unit.beats, width=accelerator.row_words, once=1, single=unit.single,
-                copies=unit.copies)
+                copies=unit.register_copies)
 
 
 @njit

@@ -46,7 +46,7 @@ SINGLE = [VectorUnit(lanes=2, beats=7, registers=3, functions=("exp", "rsqrt"), 
           VectorUnit(lanes=4, beats=1, registers=2, functions=("exp",), pipeline=0, single=True),
           VectorUnit(lanes=4, beats=4, registers=2, functions=("exp",), pipeline=2, function_lanes=2, single=True)]
 #: One copy of the registers, in two banks or with two ports.
-COPY_OF_ALL = [replace(SINGLE[0], copies=1), replace(SINGLE[2], registers=4, single=False, copies=1)]
+COPY_OF_ALL = [replace(SINGLE[0], register_copies=1), replace(SINGLE[2], registers=4, single=False, register_copies=1)]
 RNG = np.random.default_rng(11)
 
 
