@@ -42,6 +42,7 @@ def fusesoc(folder, *words, core):
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow    # by default tests/gen/test_names.py has its warnings
 @pytest.mark.cosim
 def test_the_accelerator_passes_lint(tmp_path):
     status, said = fusesoc(tmp_path, core="hbfp::accelerator")
