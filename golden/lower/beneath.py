@@ -15,6 +15,7 @@ from hbfp.isa.instructions import Opcode
 from hbfp.program import Product
 
 from .among import followed
+from .graph import reached
 from .schedule import Emission
 
 hbfp = torch.ops.hbfp
@@ -45,14 +46,15 @@ class Beneath:
     def _pair(self, node):
         """Put the last product that a softmax does not need in front of it, and what follows from that behind it."""
         nodes = self.net.graph.nodes
-        place, needed = nodes.index(node), _needed(node)
+        place, needed = nodes.index(node), reached(node.all_input_nodes)
         fitting = [each for each in nodes[:place] if each.target in _PRODUCTS and each not in needed]
         if not fitting or fitting[-1] in self.partner:
             return
         product = fitting[-1]
         self.partner |= {product: node, node: product}
-        late = [each for each in nodes[:place] if each is not product and product in _needed(each)]
-        kept = [each for each in nodes[:place] if each is not product and each not in late]
+        follows = reached(product.users, onward=True)
+        late = [each for each in nodes[:place] if each in follows]
+        kept = [each for each in nodes[:place] if each is not product and each not in follows]
         nodes[:place + 1] = [*kept, product, node, *late]
 
     def before(self, node: fx.Node) -> None:
@@ -83,14 +85,3 @@ class Beneath:
     def _go_to(self, tape, first, stop):
         self.build.schedule.tape = self.tapes[tape]
         self.build.confine(first, stop)
-
-
-def _needed(node):
-    """All nodes that a node follows from."""
-    found, left = set(), list(node.all_input_nodes)
-    while left:
-        each = left.pop()
-        if each not in found:
-            found.add(each)
-            left += each.all_input_nodes
-    return found

@@ -1,7 +1,7 @@
 """The graph of a model: torch's operations and products in HBFP, what each gives, and which of them are constants."""
 
 import copy
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,6 +193,17 @@ def needed(nodes: Sequence[fx.Node], constants: Set[fx.Node], outputs: Sequence[
             pair = spared(node)
             wanted |= set(node.all_input_nodes) if pair is None else {pair[0]}
     return found[::-1]
+
+
+def reached(nodes: Iterable[fx.Node], onward: bool = False) -> set[fx.Node]:
+    """Nodes, and all that they follow from; ``onward``: all that follows from them."""
+    found, left = set[fx.Node](), list(nodes)
+    while left:
+        node = left.pop()
+        if node not in found:
+            found.add(node)
+            left += node.users if onward else node.all_input_nodes
+    return found
 
 
 def refusal(node: fx.Node, why: str) -> LoweringError:

@@ -14,7 +14,7 @@ from torch import fx
 
 from hbfp.golden.nn.placed import Product, read
 
-from ..graph import named
+from ..graph import named, reached
 from ..operations.convolutions import weight_gradient
 from ..transposed import input_gradient
 from .inserted import inserted
@@ -39,7 +39,7 @@ def take_apart(graph: fx.Graph, names: Mapping[str, str]) -> None:
     names : mapping
         Placeholder -> name of the parameter that it is.
     """
-    forward = _needed(graph.output_node().args[0][:1])
+    forward = reached(graph.output_node().args[0][:1])
     for node in list(graph.nodes):
         part = "forward" if node in forward else "backward"
         call(node, part, node.meta.get(LAYER) or named(node))
@@ -157,13 +157,3 @@ def _replace(node, *results):
     for user in list(node.users):
         if user.target is operator.getitem and results[user.args[1]] is not None:
             user.replace_all_uses_with(results[user.args[1]])
-
-
-def _needed(nodes):
-    found, left = set(), list(nodes)
-    while left:
-        node = left.pop()
-        if node not in found:
-            found.add(node)
-            left += node.all_input_nodes
-    return found
