@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, repeat
 from math import prod
 
 import numpy as np
@@ -25,21 +26,29 @@ def cost(emissions: Iterable[Emission]) -> int:
     return sum(map(cycles, emissions))
 
 
-def followed(first: Sequence[Emission], second: Sequence[Emission]) -> list[Emission]:
-    """Two lists as one, each in its order, so that both go on alike, and what the second shares with the first, where
-    one of them writes it, comes behind.
+def among(first: Sequence[Emission], second: Sequence[Emission], needs: Iterable[int] = repeat(0)) -> list[Emission]:
+    """Two lists as one, each in its order, so that both go on alike; each of the second behind so many of the first as
+    it ``needs``.
     """
-    starts, done = list[float](), 0
-    total, whole = max(cost(first), 1), max(cost(second), 1)
-    for each in first:
-        starts.append(done / total)
-        done += cycles(each)
-    merged, place, share = list[Emission](), 0, 0
-    for each, needs in zip(second, _needs(first, second), strict=True):
-        until = max(place, needs, bisect_right(starts, share / whole))
+    starts = _starts(first)
+    merged, place = list[Emission](), 0
+    for each, start, needed in zip(second, _starts(second), needs, strict=False):
+        until = max(place, needed, bisect_right(starts, start))
         merged += [*first[place:until], each]
-        place, share = until, share + cycles(each)
+        place = until
     return [*merged, *first[place:]]
+
+
+def followed(first: Sequence[Emission], second: Sequence[Emission]) -> list[Emission]:
+    """The same where what the second shares with the first, and one of them writes, comes behind."""
+    return among(first, second, _needs(first, second))
+
+
+def _starts(emissions):
+    """The share of the time that is over before each."""
+    costs = list(map(cycles, emissions))
+    total = max(sum(costs), 1)
+    return [done / total for done in list(accumulate(costs, initial=0))[:-1]]
 
 
 def _needs(first, second) -> Iterator[int]:

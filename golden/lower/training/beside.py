@@ -14,7 +14,7 @@ from torch import fx
 from hbfp.isa.instructions import Opcode
 from hbfp.program import Layer, Product
 
-from ..among import cost, cycles
+from ..among import among, cost
 from ..graph import named, place
 from ..operations.convolutions import weight_gradient
 from ..operations.tables import BY_NUMBER
@@ -118,21 +118,6 @@ class Beside:
         net.layers.append(Layer(name if name not in used else f"{name} {named(last)}", first,
                                 len(schedule.instructions), sum(each.macs for each in made), made))
         yield net.layers[-1]
-
-
-def among(product: Sequence[Emission], others: Sequence[Emission]) -> list[Emission]:
-    """Two lists as one, each in its order, so that both go on alike."""
-    return [each for _, _, each in sorted(
-        [*_placed(product, 0), *_placed(others, 1)], key=lambda item: item[:2])]
-
-
-def _placed(emissions, side):
-    """Emissions with the share of the time that is over before each."""
-    costs = list(map(cycles, emissions))
-    total, done = max(sum(costs), 1), 0
-    for each, own in zip(emissions, costs, strict=True):
-        yield done / total, side, each
-        done += own
 
 
 def touch(one: Sequence[Emission], other: Sequence[Emission]) -> bool:

@@ -10,10 +10,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from golden.lower.among import among
 from golden.lower.bert import Bert, Config
 from golden.lower.schedule import Emission, Span
 from golden.lower.training import beside, space
-from golden.lower.training.beside import among, touch
+from golden.lower.training.beside import touch
 from hbfp.isa.instructions import Opcode
 from tests.cases import sweep
 
