@@ -1,5 +1,6 @@
 """``python -m golden colocate``: one network serves, another trains in the gaps, from the cycle model alone."""
 
+import os
 import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -147,44 +148,57 @@ def prepare_colocate(args: Namespace) -> Callable[[], int | None]:
 
 def _colocate(args, asked, accelerator, half, memories, noise):
     """Lower, step through, simulate, tell; the exit status."""
+    from . import kept  # with Numba
+
     console = Console(highlight=False)
     bar = Bars(console)
-    found: dict[int, Any] = {}
+    found = []
     with bar.progress:
-        bar(f"lower {args.serve}")
-        serving = served(args.serve, half)[0]
-        bar(f"lower {args.train}")
-        train, alone = (None, None) if args.train == "none" else (
-            step_of(args, *lowered_step(args.train, each, name="TRAIN", values=False, **noise)).lowered.program
-            for each in (half, accelerator))
-
-        from hbfp.golden.lower.errors import LoweringError  # with PyTorch, as the lines above
-
-        from .shift import Shift  # with Numba
-
-        bar("generate the core")
-        core = accelerator.core
-        latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
-        places = None
-        # From the shortest batch on, whose quanta are the shortest, too: places of one are a beginning for the next.
-        for memory in sorted(memories, key=lambda each: -each[1]):
-            bar("place yields" if len(memories) == 1 else f"{memory[1]} bytes a cycle")
-            try:
-                shift = Shift.of(serving.full, train, accelerator, latency, *memory, batch=serving.batch, alone=alone,
-                                 places=places, **asked)
-            except LoweringError as error:
-                raise refuse("quantum", args.quantum, str(error)) from None
-            places = shift.plan.places
+        names = (os.path.realpath(each) if each.endswith(".py") else each for each in (args.serve, args.train))
+        words = *names, *accelerator.words(), memories, asked["quantum"], args.epoch, noise
+        arriving = {name: each for name, each in asked.items() if name != "quantum"}
+        for memory, each in zip(memories, kept.shifts(words, partial(
+                _stepped, args, asked, accelerator, half, memories, noise, bar)), strict=True):
             bar("simulate")
+            shift = kept.shift(each, accelerator, **arriving)
             begun, processor = time.perf_counter(), time.process_time()
             what = shift.served()
             figures = what.as_dict()
-            found[memory[1]] = shift, what, figures | {
+            found.append((shift, what, figures | {
                 "serve": args.serve, "train": args.train, "accelerator": accelerator.name, "latency": memory[0],
                 "places": accelerator.dispatch, "bandwidth": memory[1], "seconds": time.perf_counter() - begun,
                 "processor_seconds": time.process_time() - processor,
-                "simulated": {name: figures[name] for name in ("p50", "p99", "max")}}
-    return _tell(args, console, asked, [found[bandwidth] for _, bandwidth in memories])
+                "simulated": {name: figures[name] for name in ("p50", "p99", "max")}}))
+    return _tell(args, console, asked, found)
+
+
+def _stepped(args, asked, accelerator, half, memories, noise, bar):
+    """A shift for each memory, of programs that are lowered and stepped through in the cycle model."""
+    bar(f"lower {args.serve}")
+    serving = served(args.serve, half)[0]
+    bar(f"lower {args.train}")
+    train, alone = (None, None) if args.train == "none" else (
+        step_of(args, *lowered_step(args.train, each, name="TRAIN", values=False, **noise)).lowered.program
+        for each in (half, accelerator))
+
+    from hbfp.golden.lower.errors import LoweringError  # with PyTorch, as the lines above
+
+    from .shift import Shift
+
+    bar("generate the core")
+    core = accelerator.core
+    latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
+    found, places = {}, None
+    # From the shortest batch on, whose quanta are the shortest, too: places of one are a beginning for the next.
+    for memory in sorted(memories, key=lambda each: -each[1]):
+        bar("place yields" if len(memories) == 1 else f"{memory[1]} bytes a cycle")
+        try:
+            shift = Shift.of(serving.full, train, accelerator, latency, *memory, batch=serving.batch, alone=alone,
+                             places=places, **asked)
+        except LoweringError as error:
+            raise refuse("quantum", args.quantum, str(error)) from None
+        places, found[memory] = shift.plan.places, shift
+    return [found[memory] for memory in memories]
 
 
 def _tell(args, console, asked, found):

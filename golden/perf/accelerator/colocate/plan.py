@@ -26,6 +26,15 @@ HOST = 100
 _BEGIN, _BETWEEN = 1, control.SETTLED + 2
 
 
+def behind(accelerator: Accelerator, service: int, training: Quanta | None, *, batch: int, timeout: float,
+           patience: float = 0) -> tuple[DispatchUnit, Policy]:
+    """The dispatcher of an accelerator, and what it is told: ``service`` are the cycles of a batch, in times of which
+    timeout and patience are."""
+    return DispatchUnit(depth=accelerator.dispatch, tag=32), Policy(
+        batch=batch, timeout=round(timeout * service), training=training is not None,
+        patience=round(patience * service))
+
+
 @dataclass(frozen=True)
 class Plan:
     """A serving program and a training on an accelerator with a dispatcher.
@@ -87,9 +96,7 @@ class Plan:
             places = places or yielding.sought(train, most, latency, *memory)
             places, cut, found = yielding.refined(places, most, latency, *memory)
             pieces, each = yielding.quanta(cut.program, found), quanta_of(cut.program, latency, *memory, found)
-        unit = DispatchUnit(depth=accelerator.dispatch, tag=32)
-        policy = Policy(batch=batch, timeout=round(timeout * service), training=train is not None,
-                        patience=round(patience * service))
+        unit, policy = behind(accelerator, service, each, batch=batch, timeout=timeout, patience=patience)
         return cls(unit, policy, service, pieces, each, cut, found, places)
 
     @property

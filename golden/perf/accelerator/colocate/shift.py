@@ -71,7 +71,7 @@ class Shift:
             own = cycles_of(given, latency, *memory)
             step = own.cycles + HOST
             busy = limits(plan.train.program, plan.times, bandwidth), limits(given, own, bandwidth)
-        return cls(plan, _cycles_of(arrivals, requests, load * batch / plan.service, seed, times), step, busy)
+        return cls(plan, arriving(arrivals, requests, load * batch / plan.service, seed, times), step, busy)
 
     def served(self) -> "Served":
         """Simulate all of it."""
@@ -119,7 +119,8 @@ class Served:
                 "idle": idle, "fill": float(run.fills.mean()) / plan.policy.batch, **training}
 
 
-def _cycles_of(kind, requests, rate, seed, given):
-    """The cycles in which requests come."""
+def arriving(kind: str, requests: int, rate: float, seed: int, given: NDArray[np.float64] | None = None
+             ) -> NDArray[np.int64]:
+    """The cycles in which requests come, ``rate`` of them a cycle unless ``given`` has them."""
     found = arrivals.times(kind, requests, rate, seed) if given is None else given
     return np.floor(found).astype(np.int64)[:requests]
