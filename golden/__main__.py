@@ -27,6 +27,7 @@ from .study.tune_command import add_tune, prepare_tune
 EXAMPLES = """\
   python -m golden train --task teacher --mantissa 4 --block 1,16
   python -m golden train --task digits --mantissa 3 --block 1,16 --boost 6 --seed 2
+  python -m golden train --task digits --formats fp32,hbfp8_64,hbfp4_64,hbfp4_64+6 --seeds 3
   python -m golden sweep --task teacher --seeds 5           fp32, hbfp8, 6, 4, 4 boosted, 3, 3 boosted
   python -m golden sweep --widths fp32,8,4,4+6 --scheduler tcp://host:8786
   python -m golden tune --trials 32 --mantissa 4,6,8        rates, widths and formats; models train as jobs

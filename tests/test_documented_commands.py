@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import synth.tools.library
+from golden.study.published import generate
 from hbfp import command
 from hbfp.isa.instructions import Instruction, Opcode
 from hbfp.program import Program
@@ -66,6 +67,9 @@ def place(tmp_path, monkeypatch):
     Path("area.json").write_text(json.dumps({
         "system": Accelerator().as_dict(), "logic": 1e6, "memories": 1.2, "library": None,
         "components": [{"name": "elements", "logic": 1e5}]}))
+    monkeypatch.setattr(generate, "IMAGES", 1)
+    generate.GENERATORS["cifar10"](tmp_path / "cifar")
+    generate.GENERATORS["words"](tmp_path / "penn", train="ptb.train.txt", test="ptb.test.txt")
     for name in PROGRAMS:
         Program(accelerator=Accelerator(), limit=128, memory=(), instructions=(Instruction(Opcode.HALT, {}),),
                 tensors={}, layers=()).save(name)

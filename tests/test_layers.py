@@ -67,8 +67,9 @@ MAY = {
     "flow": {"hbfp", "golden/spec"},
 }
 #: Libraries that only one part may need, so that the others start without them.
-ONLY = {"torch": {"golden/ops", "golden/nn", "golden/lower", "golden/study", "golden/perf/pods", "benchmarks", "tests"},
-        "torchvision": {"golden/perf/pods/networks.py"},
+ONLY = {"torch": {"golden/ops", "golden/nn", "golden/lower", "golden/study", "golden/perf/pods", "golden/vision.py",
+                  "benchmarks", "tests"},
+        "torchvision": {"golden/vision.py"},
         "amaranth": {"rtl", "gen", "tests", "benchmarks"}, "cocotb": {"cosim", "tests"},
         "filelock": {"hbfp"}, "platformdirs": {"hbfp"}}
 

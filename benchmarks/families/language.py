@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from hbfp.golden.lower.source import Source
-from hbfp.golden.perf.pods.networks import torchvision
+from hbfp.golden.vision import torchvision
 
 WORDS, LENGTH, WIDTH, INNER, HEADS, LAYERS = 60, 7, 16, 32, 2, 2
 

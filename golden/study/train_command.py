@@ -26,6 +26,7 @@ from hbfp.values import (
 )
 
 from ..command import options
+from .published import command as published
 
 
 def add_train(commands: Any) -> None:
@@ -33,7 +34,8 @@ def add_train(commands: Any) -> None:
     train = commands.add_parser("train", help="one training run; continues where it was killed")
     sweep = commands.add_parser("sweep", help="many runs, several seeds: mean, deviation, curves")
     for command in (train, sweep):
-        command.add_argument("--task", default="digits", help="digits or teacher (separates HBFP4 from FP32)")
+        tasks = "" if command is sweep else ", resnet20-cifar10 and others with --data, or a TOML file"
+        command.add_argument("--task", default="digits", help=f"digits, teacher (separates HBFP4 from FP32){tasks}")
         command.add_argument("--epochs", default="0", help="0: the task's recipe")
         command.add_argument("--batch", default="0", help="0: the task's recipe")
         command.add_argument("--rate", default="0", help="learning rate; 0: the task's recipe")
@@ -41,6 +43,7 @@ def add_train(commands: Any) -> None:
         command.add_argument("--out", default=str(output("golden")), help="folder of results, checkpoints and pictures")
     options.add_options(train, options.TRAINING)
     options.add_options(sweep, options.SWEEP)
+    published.add_options(train)
     train.add_argument("--seed", default="0", help="of weights and batches")
     train.add_argument("--boost", default="0", help="width of the last epoch and of the first and last layer; 0: none")
     train.add_argument("--last-epochs", default="1", help="boosted epochs at the end")
@@ -78,6 +81,12 @@ def _runs(args, design, configurations, seeds, boosts=None):
 
 def prepare_train(args: argparse.Namespace) -> Callable[[], int | None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
+    from .tasks import TASKS
+    if args.formats is not None or args.task not in TASKS:
+        return published.prepare(args)
+    for name, default in published.OWN.items():
+        if getattr(args, name) != default:
+            raise refuse(name, getattr(args, name), "has no effect on this task without --formats")
     seed, boost = whole("seed", args.seed, *options.SEED_RANGE), whole("boost", args.boost, 0, 16)
     folder = writable_folder("out", args.out)
     design = options.design(args, options.TRAINING, "on training")

@@ -3,10 +3,7 @@
 ``NAME@SIZE`` is another size of image, or another number of tokens.
 """
 
-import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import torch
 from torch import nn
@@ -14,44 +11,12 @@ from torch import nn
 from hbfp.golden.lower.bert import CONFIGS, Bert, Pretraining
 from hbfp.golden.lower.export import exported
 from hbfp.golden.lower.source import read
-from hbfp.values import OptionError, shown
 
+from ...vision import torchvision
 from .catalogue import NAMES, PUBLISHED_BERTS, SIZES
 from .fused import jobs
 from .graph import Graph
 from .trace import on_meta, record, trace
-
-
-def torchvision() -> ModuleType:
-    """torchvision, also where its compiled operators cannot be loaded.
-
-    Its wheel is built against torch with CUDA. Beside a torch without, its import fails for the want of two operators
-    that no classifier uses; those are declared.
-
-    Raises
-    ------
-    OptionError
-        If it fails otherwise beside the torch that is there; one line.
-    """
-    try:
-        import torchvision
-    except ModuleNotFoundError:
-        raise
-    except (ImportError, OSError, RuntimeError) as error:
-        if "torchvision::nms" not in str(error):
-            line = f"torchvision cannot be loaded beside torch {torch.__version__} ({shown(error)})"
-            raise OptionError(f"{line}; install both of one build: pip install 'hbfp[networks]'") from None
-        for name in [each for each in sys.modules if each.split(".")[0] == "torchvision"]:
-            del sys.modules[name]
-        _LIBRARY.append(torch.library.Library("torchvision", "DEF"))
-        for operator in ("nms", "qnms"):
-            _LIBRARY[0].define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        import torchvision
-    return torchvision
-
-
-#: What was declared lives as long as this list.
-_LIBRARY: list[Any] = []
 
 
 def _first_strides(model: nn.Module) -> nn.Module:

@@ -175,7 +175,7 @@ def test_schedule_command(capsys):
     (["train", "--seed", "x"], "--seed x: must be 0 to 2147483647"),
     (["train", "--epochs", "-1"], "--epochs -1: must be 0 to 100000"),
     (["train", "--rate", "fast"], "--rate fast: must be 0 to 100"),
-    (["train", "--task", "cifar"], "--task cifar: must be one of digits, teacher"),
+    (["sweep", "--task", "cifar"], "--task cifar: must be one of digits, teacher"),
     (["train", "--arithmetic", "int"], "--arithmetic int: must be hbfp or fp32 for training"),
     (["train", "--ends", "no"], "--ends no: has no effect without --boost"),
     (["train", "--boost", "6", "--ends", "maybe"], "--ends maybe: must be one of yes, no"),

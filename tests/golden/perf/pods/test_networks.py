@@ -1,6 +1,6 @@
 """Products of networks, from the networks themselves.
 
-Covers: golden/perf/pods/trace.py, golden/lower/bert.py, golden/perf/pods/catalogue.py.
+Covers: golden/perf/pods/trace.py, golden/lower/bert.py, golden/perf/pods/catalogue.py, golden/vision.py.
 """
 
 import copy
@@ -18,8 +18,9 @@ from golden.lower.zoo import ZOO, zoo
 from golden.nn import convert
 from golden.perf.pods.catalogue import NAMES, SIZES, STUDY
 from golden.perf.pods.graph import Reach
-from golden.perf.pods.networks import from_file, lowered, named, network, torchvision
+from golden.perf.pods.networks import from_file, lowered, named, network
 from golden.perf.pods.trace import UntileableError, trace
+from golden.vision import torchvision
 from hbfp.design import Design
 from hbfp.system import Accelerator
 from hbfp.values import OptionError

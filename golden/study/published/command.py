@@ -1,0 +1,196 @@
+"""``python -m golden train`` with formats by name: published tables, measured anew."""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from hbfp import files
+from hbfp.extras import need
+from hbfp.values import OptionError, choice, make_folder, number, refuse, whole, words_of, writable_folder, writing
+
+from ...command import options
+from .formats import Format
+from .task import METRICS, TaskError, read
+
+#: What the formats' names leave open.
+OPEN = tuple(name for name in options.SWEEP if name != "block")
+#: Options of a training with one format, and their defaults.
+SINGLE = {"boost": "0", "last_epochs": "1", "intervals": "", "ends": "yes", "first": "0", "last": "0"}
+#: Options that a table has alone.
+OWN = {"data": None, "generate": False, "seeds": "1", "steps": "0", "device": "cpu", "apart": False,
+       "checkpoint": "30", "tensorboard": False}
+
+
+def add_options(train: argparse.ArgumentParser) -> None:
+    """Add what a table has beside the options of a training."""
+    group = train.add_argument_group("tables", "Tasks with formats by name: docs/experiments.md.")
+    group.add_argument("--formats", help="such as fp32,hbfp8_576,hbfp4_64+6; without it those of the task's table")
+    group.add_argument("--data", metavar="FOLDER", help="where the task's data are; nothing is downloaded")
+    group.add_argument("--generate", action="store_true", help="only write a few generated data into --data")
+    group.add_argument("--seeds", default="1", help="runs of each format, from --seed on")
+    group.add_argument("--steps", default="0", help="steps of a training; 0: all epochs")
+    group.add_argument("--device", default="cpu", help="cpu or cuda")
+    group.add_argument("--apart", action="store_true", help="seeds one by one, even where they could be one job")
+    group.add_argument("--checkpoint", default="30", help="seconds between checkpoints; 0: one after each step")
+    group.add_argument("--tensorboard", action="store_true", help="curves for TensorBoard, too")
+
+
+def prepare(args: argparse.Namespace) -> Callable[[], int | None]:
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    task = read(args.task)
+    for name, default in SINGLE.items():
+        if getattr(args, name) != default:
+            raise refuse(name, getattr(args, name), "has no effect on formats by name; hbfp4_64+6 is boosted")
+    design = options.design(args, OPEN, "on formats by name")
+    task = replace(task, epochs=whole("epochs", args.epochs, *options.EPOCHS_RANGE) or task.epochs,
+                   batch=whole("batch", args.batch, *options.BATCH_RANGE) or task.batch)
+    rate = number("rate", args.rate, 0, 100)
+    if rate and task.recipe:
+        task = replace(task, recipe=replace(task.recipe, rate=rate))
+    asked = task.formats if args.formats is None else words_of("formats", args.formats)
+    formats = {name: _format(name, design) for name in dict.fromkeys((*task.formats, *asked))}
+    first = whole("seed", args.seed, *options.SEED_RANGE)
+    seeds = range(first, first + whole("seeds", args.seeds, 1, 10_000))
+    given = {"steps": whole("steps", args.steps, 0, 10 ** 9), "every": number("checkpoint", args.checkpoint, 0, 86_400),
+             "wide": args.wide, "apart": args.apart, "tensorboard": args.tensorboard,
+             "accumulate": design.accumulate, "device": _device(args.device)}
+    folder = writable_folder("out", args.out)
+    if args.tensorboard:
+        need("tensorboard")
+    try:
+        data = _data(args, task)
+    except TaskError as error:
+        raise refuse("task", args.task, str(error)) from None
+    if args.generate:
+        return data
+    return partial(_run, task, formats, asked, seeds, data, folder, given)
+
+
+def _format(name, design):
+    """A format by name, with the options that the name leaves open."""
+    try:
+        found = Format.of(name)
+        fmt = found.fmt and replace(design.format, mantissa=found.fmt.mantissa, block=found.fmt.block)
+        if found.boost and fmt and found.boost < fmt.mantissa:
+            raise ValueError(f"boost must be {fmt.mantissa} bits or more, not {found.boost}")
+        return found, fmt
+    except ValueError as error:
+        raise refuse("formats", name, str(error)) from None
+
+
+def _device(name):
+    import torch
+    choice("device", name, ("cpu", "cuda"))
+    if name == "cuda" and not torch.cuda.is_available():
+        raise refuse("device", name, "torch finds no GPU here; --device cpu works")
+    return name
+
+
+def _data(args, task):
+    """What loads the data; or what generates them, where that is asked for."""
+    from .data import lacking, load, loader
+    from .generate import GENERATORS
+    found, given = loader(task.data)
+    if not found.files(**given):
+        for name in ("data", "generate"):
+            if getattr(args, name):
+                raise refuse(name, getattr(args, name), f"has no effect on task {task.name}, which needs no folder")
+        return partial(load, task.data, Path())
+    if args.data is None:
+        raise OptionError(f"--data: must be a folder with {', '.join(found.files(**given))} for task {task.name}; "
+                          "nothing is downloaded, --generate writes a few that try it")
+    if args.generate:
+        return partial(_generate, GENERATORS[task.data["kind"]], writable_folder("data", args.data), given)
+    missing = lacking(task.data, Path(args.data))
+    if missing:
+        raise refuse("data", args.data, f"lacks {', '.join(missing)}")
+    return partial(load, task.data, Path(args.data))
+
+
+def _generate(generator, folder, given):
+    with writing("data", folder):
+        generator(folder, **given)
+    print(f"generated data in {folder}")
+
+
+def _run(task, formats, asked, seeds, data, folder, given):
+    from . import results
+    from .job import Work
+    make_folder("out", folder / "runs")
+    console = Console(highlight=False)
+    try:
+        data = data()
+        console.print(f"{task.title}: {data.note}", soft_wrap=True)
+        works = {name: Work(task=task, format=format, fmt=fmt, accumulate=given["accumulate"], wide=given["wide"],
+                            steps=given["steps"], device=given["device"], data=data.digest())
+                 for name, (format, fmt) in formats.items()}
+        with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+                      TextColumn("{task.fields[loss]}"), TimeElapsedColumn(), TimeRemainingColumn(),
+                      console=console) as bar:
+            for name in asked:
+                _train(works[name], data, seeds, folder, given, bar)
+    except (TaskError, ValueError) as error:
+        raise OptionError(str(error)) from None
+    found = {name: [each for seed in seeds if (each := results.load(_place(folder, work, seed)))]
+             for name, work in works.items()}
+    with writing("out", folder):
+        results.write(task, found, data.note, folder)
+    _show(console, task, results.rows(task, found), folder)
+
+
+def _place(folder, work, seed):
+    """Where the result of a seed lies."""
+    return folder / "runs" / f"{work.key(seed)}.json"
+
+
+def _train(work, data, seeds, folder, given, bar):
+    """Train the seeds that have no result yet; write their results, and what the layers of the first are."""
+    from .job import Job
+    left = [seed for seed in seeds if not _place(folder, work, seed).exists()]
+    together = work.task.together and not given["apart"]
+    for some in [left] * bool(left) if together else [[seed] for seed in left]:
+        line = bar.add_task(f"{work.format.name}, seed {', '.join(map(str, some))}", total=None, loss="")
+        job = Job(work, data, some)
+        for seed, result in zip(some, job.run(folder / "runs", given["every"], partial(_advance, bar, line)),
+                                strict=True):
+            files.write_json(_place(folder, work, seed), result)
+            if given["tensorboard"]:
+                _events(result, folder / "tensorboard" / f"{work.key(seed)}")
+        files.write(folder / "layers" / f"{work.key(some[0])}.txt",
+                    "\n\n".join(str(each) for each in job.layers() if each is not None) + "\n")
+        job.checkpoint.unlink(missing_ok=True)
+
+
+def _advance(bar, line, job):
+    losses = job.losses / max(1, job.counted)
+    bar.update(line, total=max(1, job.total), completed=job.step,
+               loss=f"loss {float(losses.mean()):.3f}" if job.counted else "")
+
+
+def _events(result, folder):
+    """The curve of a result as events of TensorBoard."""
+    from torch.utils.tensorboard import SummaryWriter
+    with SummaryWriter(str(folder)) as writer:
+        for point in result["curve"]:
+            for name, value in point.items():
+                if name not in ("step", "epoch"):
+                    writer.add_scalar(name, value, point["step"])
+
+
+def _show(console, task, rows, folder):
+    from .results import cells
+    unit, words = METRICS[task.metric]
+    table = Table("format", "ours", "seeds", "published", title=f"{task.title}: {words}{', ' * bool(unit)}{unit}")
+    for row in rows:
+        table.add_row(*cells(row))
+    console.print(table)
+    if task.source:
+        console.print(f"published: {task.source}", soft_wrap=True)
+    pictures = f", curves {folder}/{task.name}.csv and .png" if task.recipe else ""
+    console.print(f"results {folder}/{task.name}.json{pictures}, layers {folder}/layers", soft_wrap=True)
