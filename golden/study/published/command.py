@@ -16,15 +16,20 @@ from hbfp.values import OptionError, choice, make_folder, number, refuse, whole,
 
 from ...command import options
 from .formats import Format
-from .task import METRICS, TaskError, read
+from .task import METRICS, TaskError, kind_of, read
+from .task import options as keys
 
 #: What the formats' names leave open.
 OPEN = tuple(name for name in options.SWEEP if name != "block")
 #: Options of a training with one format, and their defaults.
 SINGLE = {"boost": "0", "last_epochs": "1", "intervals": "", "ends": "yes", "first": "0", "last": "0"}
 #: Options that a table has alone.
-OWN = {"data": None, "generate": False, "seeds": "1", "steps": "0", "device": "cpu", "apart": False,
+OWN = {"data": None, "model": None, "generate": False, "seeds": "1", "steps": "0", "device": "cpu", "apart": False,
        "checkpoint": "30", "tensorboard": False}
+
+#: Options of a training, and their defaults.
+TRAINED = {"epochs": "0", "rate": "0", "wide": False, "steps": "0", "seeds": "1", "apart": False, "checkpoint": "30",
+           "tensorboard": False}
 
 
 def add_options(train: argparse.ArgumentParser) -> None:
@@ -32,7 +37,8 @@ def add_options(train: argparse.ArgumentParser) -> None:
     group = train.add_argument_group("tables", "Tasks with formats by name: docs/experiments.md.")
     group.add_argument("--formats", help="such as fp32,hbfp8_576,hbfp4_64+6; without it those of the task's table")
     group.add_argument("--data", metavar="FOLDER", help="where the task's data are; nothing is downloaded")
-    group.add_argument("--generate", action="store_true", help="only write a few generated data into --data")
+    group.add_argument("--model", metavar="FOLDER", help="where the model is, for tasks of transformers")
+    group.add_argument("--generate", action="store_true", help="only write a few generated data and a model")
     group.add_argument("--seeds", default="1", help="runs of each format, from --seed on")
     group.add_argument("--steps", default="0", help="steps of a training; 0: all epochs")
     group.add_argument("--device", default="cpu", help="cpu or cuda")
@@ -44,6 +50,10 @@ def add_options(train: argparse.ArgumentParser) -> None:
 def prepare(args: argparse.Namespace) -> Callable[[], int | None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     task = read(args.task)
+    if not task.recipe:
+        for name, default in TRAINED.items():
+            if getattr(args, name) != default:
+                raise refuse(name, getattr(args, name), f"has no effect on task {task.name}, which trains nothing")
     for name, default in SINGLE.items():
         if getattr(args, name) != default:
             raise refuse(name, getattr(args, name), "has no effect on formats by name; hbfp4_64+6 is boosted")
@@ -59,7 +69,8 @@ def prepare(args: argparse.Namespace) -> Callable[[], int | None]:
     seeds = range(first, first + whole("seeds", args.seeds, 1, 10_000))
     given = {"steps": whole("steps", args.steps, 0, 10 ** 9), "every": number("checkpoint", args.checkpoint, 0, 86_400),
              "wide": args.wide, "apart": args.apart, "tensorboard": args.tensorboard,
-             "accumulate": design.accumulate, "device": _device(args.device)}
+             "accumulate": design.accumulate, "device": _device(args.device),
+             "model": Path(args.model) if args.model else None}
     folder = writable_folder("out", args.out)
     if args.tensorboard:
         need("tensorboard")
@@ -95,40 +106,56 @@ def _device(name):
 def _data(args, task):
     """What loads the data; or what generates them, where that is asked for."""
     from .data import lacking, load, loader
+    from .folders import lacking as lacks_model
     from .generate import GENERATORS
+    from .models import HELD, MODELS
     found, given = loader(task.data)
-    if not found.files(**given):
-        for name in ("data", "generate"):
-            if getattr(args, name):
-                raise refuse(name, getattr(args, name), f"has no effect on task {task.name}, which needs no folder")
-        return partial(load, task.data, Path())
-    if args.data is None:
-        raise OptionError(f"--data: must be a folder with {', '.join(found.files(**given))} for task {task.name}; "
-                          "nothing is downloaded, --generate writes a few that try it")
+    build = kind_of("model", task.model, MODELS | HELD)
+    needs = {"data": bool(found.files(**given)), "model": task.model["kind"] in HELD}
+    keys(build, task.model, "model.")
+    for name, needed in needs.items():
+        if getattr(args, name) is not None and not needed:
+            raise refuse(name, getattr(args, name), f"has no effect on task {task.name}, which needs no such folder")
+    if args.generate and not needs["data"]:
+        raise OptionError(f"--generate: has no effect on task {task.name}, which needs no folder")
+    what = {"data": ", ".join(found.files(**given)), "model": "config.json, weights and what prepares the data"}
+    for name in (name for name, needed in needs.items() if needed and getattr(args, name) is None):
+        raise OptionError(f"--{name}: must be a folder with {what[name]} for task {task.name}; nothing is downloaded, "
+                          "--generate writes a few that try it")
+    folder, models = Path(args.data or ""), Path(args.model) if args.model else None
     if args.generate:
-        return partial(_generate, GENERATORS[task.data["kind"]], writable_folder("data", args.data), given)
-    missing = lacking(task.data, Path(args.data))
-    if missing:
-        raise refuse("data", args.data, f"lacks {', '.join(missing)}")
-    return partial(load, task.data, Path(args.data))
+        for name in (name for name, needed in needs.items() if needed):
+            writable_folder(name, getattr(args, name))
+        return partial(_generate, GENERATORS[task.data["kind"]], task, folder, models, given)
+    for name, missing in (("data", lacking(task.data, folder)), ("model", lacks_model(models) if models else [])):
+        if missing:
+            raise refuse(name, getattr(args, name), f"lacks {', '.join(missing)}")
+    if models:
+        need("transformers", *["datasets"] * (task.data["kind"] == "sentences"))
+    return partial(load, task.data, folder, models)
 
 
-def _generate(generator, folder, given):
+def _generate(generator, task, folder, models, given):
     with writing("data", folder):
-        generator(folder, **given)
-    print(f"generated data in {folder}")
+        if models:
+            generator(folder, models, task.name, **given)
+        else:
+            generator(folder, **given)
+    print(f"generated data in {folder}" + f", a model in {models}" * bool(models))
 
 
 def _run(task, formats, asked, seeds, data, folder, given):
     from . import results
+    from .folders import digest
     from .job import Work
     make_folder("out", folder / "runs")
     console = Console(highlight=False)
     try:
         data = data()
         console.print(f"{task.title}: {data.note}", soft_wrap=True)
+        known, model = data.digest(), digest(given["model"]) if given["model"] else ""
         works = {name: Work(task=task, format=format, fmt=fmt, accumulate=given["accumulate"], wide=given["wide"],
-                            steps=given["steps"], device=given["device"], data=data.digest())
+                            steps=given["steps"], device=given["device"], data=known, model=model)
                  for name, (format, fmt) in formats.items()}
         with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
                       TextColumn("{task.fields[loss]}"), TimeElapsedColumn(), TimeRemainingColumn(),
@@ -156,7 +183,7 @@ def _train(work, data, seeds, folder, given, bar):
     together = work.task.together and not given["apart"]
     for some in [left] * bool(left) if together else [[seed] for seed in left]:
         line = bar.add_task(f"{work.format.name}, seed {', '.join(map(str, some))}", total=None, loss="")
-        job = Job(work, data, some)
+        job = Job(work, data, some, given["model"])
         for seed, result in zip(some, job.run(folder / "runs", given["every"], partial(_advance, bar, line)),
                                 strict=True):
             files.write_json(_place(folder, work, seed), result)
@@ -186,7 +213,7 @@ def _events(result, folder):
 def _show(console, task, rows, folder):
     from .results import cells
     unit, words = METRICS[task.metric]
-    table = Table("format", "ours", "seeds", "published", title=f"{task.title}: {words}{', ' * bool(unit)}{unit}")
+    table = Table("format", f"{words}{', ' * bool(unit)}{unit}", "seeds", "published", title=task.title)
     for row in rows:
         table.add_row(*cells(row))
     console.print(table)

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,13 @@ import torch
 from hbfp import files
 from hbfp.format import HBFPFormat
 
-from ...nn import convert, errors, fused, hbfp_layers, report, sparsify, wide_weights
+from ...nn import HBFPConv2d, HBFPLinear, convert, errors, fused, hbfp_layers, report, sparsify, wide_weights
 from ...schedule import MixedMantissa
+from ...sparsity import prune
 from .. import shares
 from .formats import Format
-from .models import MODELS
-from .task import Task, kind_of, options
+from .models import DENSE, model
+from .task import Task, TaskError
 
 #: Samples of the report by layer.
 REPORTED = 8
@@ -49,8 +51,8 @@ class Work:
         Length of the training; 0: all epochs.
     device : str
         Of torch.
-    data : str
-        Digest of the data.
+    data, model : str
+        Digests of the data, and of the folder of the model, if it has one.
     """
     task: Task
     format: Format
@@ -60,6 +62,7 @@ class Work:
     steps: int
     device: str
     data: str
+    model: str = ""
 
     def key(self, *seeds: int) -> str:
         """Name of the files of a seed, or of a job of several."""
@@ -83,10 +86,12 @@ class Job:
         Of first weights, order and noise.
         Several are one job of :mod:`golden.nn.fused`, if the task says so and the device is the CPU; else they make
         their steps one after another.
+    folder : path, optional
+        Of the model.
     """
 
-    def __init__(self, work: Work, data: Any, seeds: Sequence[int]) -> None:
-        self.work, self.data, self.seeds = work, data, list(seeds)
+    def __init__(self, work: Work, data: Any, seeds: Sequence[int], folder: Path | None = None) -> None:
+        self.work, self.data, self.seeds, self.folder = work, data, list(seeds), folder
         task, self.device = work.task, torch.device(work.device)
         self.epoch_steps = data.steps(task.batch) if task.recipe else 0
         self.total = (work.steps or self.epoch_steps * task.epochs) if task.recipe else 0
@@ -108,16 +113,15 @@ class Job:
     def _net(self, seed):
         """A seed's model, in its format."""
         work = self.work
-        build = kind_of("model", work.task.model, MODELS)
         with torch.random.fork_rng(devices=()):
             torch.manual_seed(seed)
-            net = build(self.data.outputs, **options(build, work.task.model, "model."))
+            net = model(work.task.model, self.data.outputs, self.folder)
         self.counts = shares.products(net, *self._sample(net)) if self.schedule else {}
         if work.fmt is not None:
             # Layers count on from here: a thousand to each run, around and around in 32 bits.
             convert(net, work.fmt, seed=(1 + 1000 * seed) % (2 ** 32 - 1000), accumulate=work.accumulate)
         if work.format.sparsity:
-            sparsify(net, work.format.sparsity, work.format.order)
+            _prune(net, work)
         _restart(net, work.task.batch)
         return net
 
@@ -172,8 +176,9 @@ class Job:
                         torch.save(self.state(), temporary)
                     saved = time.monotonic()
                 progress(self)
-            if not self.total:
-                self._judge()
+            if not self.work.task.recipe:
+                self.total = self.data.judged(self.work.task.batch) * len(self.nets)
+                self._judge(progress)
             results = [self._result(index) for index in range(len(self.seeds))]
         self.checkpoint = checkpoint
         return results
@@ -232,8 +237,8 @@ class Job:
     # --- Judging --------------------------------------------------------------------------------
 
     @torch.no_grad()
-    def _judge(self):
-        """Add what the test data say to the curves."""
+    def _judge(self, progress=None):
+        """Add what the test data say to the curves; without a training these are the steps."""
         task = self.work.task
         for index, net in enumerate(self.nets):
             kept, right, loss, count = getattr(net, "state", None), 0, 0.0, 0
@@ -249,6 +254,9 @@ class Job:
                 right += int((logits.argmax(-1) == targets)[known].sum())
                 loss += float(torch.nn.functional.cross_entropy(logits.double(), targets, reduction="sum"))
                 count += int(known.sum())
+                if progress:
+                    self.step += 1
+                    progress(self)
             net.train()
             if kept is not None:
                 net.state = kept
@@ -256,8 +264,9 @@ class Job:
             value = {"accuracy": share, "error": 100 - share, "perplexity": math.exp(min(700.0, loss / count))}
             trained = {"loss": float(self.losses[index]) / self.counted,
                        "rate": self.optimisers[index].param_groups[0]["lr"]} if self.counted else {}
-            self.curves[index].append({"step": self.step, "epoch": self.step / max(1, self.epoch_steps), **trained,
-                                       "test loss": loss / count, task.metric: value[task.metric]})
+            done = self.step if task.recipe else 0
+            place = {"step": done, "epoch": done / max(1, self.epoch_steps)}
+            self.curves[index].append(place | trained | {"test loss": loss / count, task.metric: value[task.metric]})
         self.losses.zero_()
         self.counted = 0
 
@@ -309,6 +318,22 @@ class Job:
 
 def _loss(logits, targets):
     return torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), targets.reshape(-1))
+
+
+def _prune(net, work):
+    """Make weights sparse; those that :data:`DENSE` names stay as they are."""
+    def chosen(name, layer):
+        kind = (HBFPLinear, HBFPConv2d) if work.fmt else torch.nn.Linear
+        return isinstance(layer, kind) and not any(fnmatchcase(name, each) for each in DENSE)
+    if work.fmt:
+        sparsify(net, work.format.sparsity, work.format.order, layers=[chosen])
+        return
+    if work.task.recipe:
+        raise TaskError(f"format {work.format.name} is for tasks without a recipe: in FP32 nothing keeps zeros")
+    n, m = map(int, work.format.sparsity.split(":"))
+    for name, layer in net.named_modules():
+        if chosen(name, layer):
+            layer.weight.data = torch.from_numpy(prune(layer.weight.detach().numpy(), n, m, axis=1))
 
 
 def _restart(net, rows):

@@ -1,12 +1,15 @@
 """Models of the tasks: each maps the inputs of a batch to logits, the last dimension classes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
 from .. import resnet
+from . import folders
+from .task import kind_of, options
 
 
 def mlp(outputs: int, *, sizes: tuple[int, ...]) -> nn.Module:
@@ -104,3 +107,25 @@ def lstm(outputs: int, *, width: int = 650, layers: int = 2, dropout: float = 0.
 #: Kinds of models.
 MODELS: dict[str, Callable[..., Any]] = {
     "mlp": mlp, "resnet20": resnet20, "resnet50": resnet50, "densenet40": densenet40, "lstm": lstm}
+#: Those that a folder holds.
+HELD: dict[str, Callable[..., nn.Module]] = {
+    "classifier": folders.classifier, "causal": folders.causal, "images": folders.images}
+#: Layers of these that stay dense where weights are pruned, by name: what gives the logits, and what sees pixels.
+DENSE = ("*lm_head", "*classifier", "*patch_embeddings*")
+
+
+def model(table: Mapping[str, Any], outputs: int, folder: Path | None = None) -> nn.Module:
+    """The model of the table ``model`` of a task; torch's global seed decides what is drawn.
+
+    Parameters
+    ----------
+    table : dict
+        ``kind``, one of :data:`MODELS` or :data:`HELD`, and its options.
+    outputs : int
+        Classes, or words.
+    folder : path, optional
+        Where a model of :data:`HELD` lies.
+    """
+    build = kind_of("model", table, MODELS | HELD)
+    given = options(build, table, "model.")
+    return build(outputs, folder) if table["kind"] in HELD else build(outputs, **given)

@@ -78,7 +78,7 @@ FILES = ("cifar-10-batches-py/data_batch_1, cifar-10-batches-py/data_batch_2, ci
     (["--task", "digits", "--formats", "fp32", "--boost", "6"],
      "--boost 6: has no effect on formats by name; hbfp4_64+6 is boosted"),
     (["--task", "digits", "--formats", "fp32", "--data", "x"],
-     "--data x: has no effect on task digits, which needs no folder"),
+     "--data x: has no effect on task digits, which needs no such folder"),
     (["--task", "digits", "--formats", "fp32", "--device", "tpu"], "--device tpu: must be one of cpu, cuda"),
     (["--task", "digits", "--seeds", "2"], "--seeds 2: has no effect on this task without --formats"),
 ])

@@ -1,6 +1,6 @@
 """Data of a folder: generated ones in the true layout are read, and each step's follow from seed and step alone.
 
-Covers: golden/study/published/generate.py.
+Covers: golden/study/published/generate.py, golden/study/published/samples.py.
 """
 
 import pytest
