@@ -19,8 +19,9 @@ def check(words: tuple[int, ...], number: int) -> int:
     """The check of input, output and tag in the descriptor of a number."""
     found = SEED ^ number % (1 << NUMBER)
     halves = [half for word in words for half in (word & _MASK, word >> CHECK)]
-    for half, turn in zip(halves, TURNS, strict=True):
-        found ^= (half << turn | half >> CHECK - turn) & _MASK
+    for half, turns in zip(halves, TURNS, strict=True):
+        for turn in turns:
+            found ^= (half << turn | half >> CHECK - turn) & _MASK
     return found
 
 

@@ -10,8 +10,9 @@ BYTES = 16
 #: Bits of the check in the last word; those above it are reserved, and 0.
 CHECK = 16
 #: The check is the exclusive or of this, of the descriptor's number, and of the halves of input, output and tag, the
-#: lower one of each first, each turned to the left by so many bits.
-SEED, TURNS = 0x4842, (0, 3, 6, 9, 12, 15)
+#: lower one of each first, each turned to the left by so many bits: three times. No two of their bits are in the same
+#: bits of the check, so that three that are turned round are always found.
+SEED, TURNS = 0x4842, tuple((0, 1, 3 + half) for half in range(6))
 #: Bits of the numbers of descriptors, which count on from reset and wrap.
 NUMBER = 16
 #: The register ``ring_size`` is the logarithm of how many a ring has: these at the least and at the most.

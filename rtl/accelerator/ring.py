@@ -148,8 +148,9 @@ class Ring(Component):
         with m.If(self.valid):
             m.d.sync += [kept.eq(self.data), failed.eq(self.failed)]
         wanted = self.head ^ SEED
-        for place, turn in enumerate(TURNS):
-            wanted = wanted ^ kept.word_select(place, CHECK).rotate_left(turn)
+        for place, turns in enumerate(TURNS):
+            for turn in turns:
+                wanted = wanted ^ kept.word_select(place, CHECK).rotate_left(turn)
         low = (self.params.beat - 1).bit_length()
         places = found.input, found.output
         first, last = settings.ring_first[low:], settings.ring_last[low:]
