@@ -144,6 +144,18 @@ def test_verilog(file):
         "forward": 8 * (120 + 72), "backward": 0, "gx": 8 * 72, "gw": 8 * (120 + 72), "update": 0}
 
 
+@pytest.mark.cosim
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [FILE, STRIDED])
+def test_several_arrays_on_verilog(text, file):
+    """Four cores of 8 x 8: every number of each step, and every cycle."""
+    file.write_text(text)
+    machine = replace(ACCELERATOR, arrays=4)
+    made, step = lowered(file, machine)
+    found = runs.on_verilog(emit_accelerator(machine), step, made.batches(), 3, every=True, level=LEVEL)
+    assert found.total.mismatches == 0 and found.total.compared and found.late == []
+
+
 def dropping(layers, block):
     """The text of a transformer with dropout and Adam, and an accelerator that draws by position."""
     text = ATTENDS.replace("nn.TransformerEncoderLayer(10, 2, 12, dropout=0.0, batch_first=True)",
