@@ -1,0 +1,1 @@
+"""HBFP on a GPU, bit for bit."""

@@ -1,0 +1,158 @@
+"""The conversion from FP32 to HBFP as one Triton kernel: docs/numerics.md, section 2, in integers throughout.
+
+A program has a tile of a matrix, which it reads once. It may convert it along the columns, along the rows, or both,
+since training needs both; each result is written with K contiguous, as the products take it.
+"""
+
+import triton
+import triton.language as tl
+
+#: Added to the exponent of a block with an Inf or a NaN.
+INVALID = tl.constexpr(1 << 14)
+#: What spans count from, so that a buffer of zeros is the span of nothing.
+ORIGIN = tl.constexpr(1 << 12)
+
+
+@triton.jit
+def _power(exponent):
+    """Two to an int32 within -126 to 127."""
+    return ((exponent + 127) << 23).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def _mantissas(bits, field, exponent, drawn, MAGNITUDE: tl.constexpr, ROUNDING: tl.constexpr,
+               NOISE_BITS: tl.constexpr, GRADUAL: tl.constexpr):
+    """Signed mantissas of elements whose blocks have these exponents: steps 2, 4 and 5."""
+    fraction = bits & 0x7FFFFF
+    if GRADUAL:
+        significand = tl.where(field > 0, fraction | 0x800000, fraction)
+    else:
+        significand = tl.where(field > 0, fraction | 0x800000, 0)
+    shift = exponent + 126 - tl.maximum(field, 1) + 24 - MAGNITUDE
+    cut = tl.minimum(tl.maximum(shift, 0), 25)         # from 25 on nothing stays; below 0 the mantissa saturates
+    whole = significand >> cut
+    if ROUNDING == "rne":
+        half = (1 << cut) >> 1
+        whole = (significand + tl.where(cut > 0, half - 1 + (whole & 1), 0)) >> cut
+    elif ROUNDING == "stochastic":
+        rest = significand - (whole << cut)
+        kept = tl.where(shift > NOISE_BITS, rest >> tl.minimum(tl.maximum(shift - NOISE_BITS, 0), 31),
+                        rest << tl.maximum(NOISE_BITS - cut, 0))
+        whole += (kept + drawn) >> NOISE_BITS
+    whole = tl.minimum(whole, (1 << MAGNITUDE) - 1)
+    return tl.where(bits < 0, -whole, whole)
+
+
+@triton.jit
+def _write(y, where, inside, mantissa, exponent, bad, MAGNITUDE: tl.constexpr, FORM: tl.constexpr):
+    """Store mantissas in their form: the numbers themselves as bfloat16, which has every bit, or integers."""
+    if FORM == "values":
+        last = exponent - MAGNITUDE
+        first = tl.minimum(tl.maximum(last, -100), 127)        # two exact steps, as the result may be subnormal
+        value = mantissa.to(tl.float32) * _power(first) * _power(tl.minimum(last - first, 0))
+        tl.store(y + where, tl.where(bad, float("nan"), value).to(tl.bfloat16), mask=inside)
+    else:
+        tl.store(y + where, tl.where(bad, 0, mantissa).to(y.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _exponents(tops, span_low, span_high, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: tl.constexpr,
+               GRADUAL: tl.constexpr):
+    """Exponents of blocks from their largest exponent fields, their codes, and the span with them."""
+    exponent = tl.minimum(tl.maximum(tops - 126, LOWEST), HIGHEST)
+    used = tops < 255
+    if not GRADUAL:
+        used = used & (tops > 0)
+    code = tl.where(tops == 255, exponent + INVALID, exponent).to(tl.int16)
+    low = tl.maximum(span_low, tl.where(used, MAGNITUDE - exponent + ORIGIN, 0))
+    high = tl.maximum(span_high, tl.where(used, exponent + ORIGIN, 0))
+    return exponent, code, low, high
+
+
+@triton.jit
+def convert(x, noise, across, across_codes, down, down_codes, span, rows, columns, x_stack, x_row, x_column,
+            noise_row, noise_column, across_stack, across_line, across_grid, down_stack, down_line, down_grid,
+            ROW_STEP: tl.constexpr, COLUMN_STEP: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+            REPEAT: tl.constexpr, SQUARE: tl.constexpr, ACROSS: tl.constexpr, DOWN: tl.constexpr,
+            MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: tl.constexpr, ROUNDING: tl.constexpr,
+            NOISE_BITS: tl.constexpr, GRADUAL: tl.constexpr, FORM: tl.constexpr):
+    """Convert tiles of ``ROW_STEP`` by ``COLUMN_STEP`` elements, which lie in ``ROWS`` by ``COLUMNS``, powers of two.
+
+    A tile is as wide as a block if it is converted ``ACROSS``, with K along the columns, and as high as a block if
+    ``DOWN``. Exponents lie (blocks along K, lines), or in the grid of the tiles, of which ``down`` has the transpose.
+    ``span`` becomes the least and the largest exponents in use.
+    """
+    block_row = tl.program_id(1)
+    stack = tl.program_id(2).to(tl.int64)
+    x += stack * x_stack
+    across += stack * across_stack
+    down += stack * down_stack
+    across_codes += stack * across_grid * tl.cdiv(columns, COLUMN_STEP)
+    down_codes += stack * down_grid * tl.cdiv(rows, ROW_STEP)
+    i, j = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
+    row = block_row * ROW_STEP + i
+    real_row = row < rows
+    if ROWS != ROW_STEP:
+        real_row = real_row & (i < ROW_STEP)
+    wide_row = row.to(tl.int64)[:, None]
+    if SQUARE:
+        low, high = 0, 0
+    elif ACROSS:
+        low, high = tl.zeros([ROWS], tl.int32), tl.zeros([ROWS], tl.int32)
+    else:
+        low, high = tl.zeros([COLUMNS], tl.int32), tl.zeros([COLUMNS], tl.int32)
+    down_low = tl.zeros([COLUMNS], tl.int32)
+    for turn in range(REPEAT):
+        block_column = tl.program_id(0) * REPEAT + turn
+        column = block_column * COLUMN_STEP + j
+        real_column = column < columns
+        if COLUMNS != COLUMN_STEP:
+            real_column = real_column & (j < COLUMN_STEP)
+        wide_column = column.to(tl.int64)[None, :]
+        inside = real_row[:, None] & real_column[None, :]
+        bits = tl.load(x + wide_row * x_row + wide_column * x_column, mask=inside, other=0.0)
+        bits = bits.to(tl.float32).to(tl.int32, bitcast=True)
+        field = (bits >> 23) & 0xFF
+        if ROUNDING == "stochastic":
+            drawn = tl.load(noise + wide_row * noise_row + wide_column * noise_column, mask=inside, other=0)
+            drawn = drawn.to(tl.int32)
+        else:
+            drawn = field
+        at_across, at_down = wide_row * across_line + wide_column, wide_column * down_line + wide_row
+        if SQUARE:
+            tops = tl.max(tl.max(field, 1), 0)
+            exponent, code, low, high = _exponents(tops, low, high, MAGNITUDE, LOWEST, HIGHEST, GRADUAL)
+            mantissa = _mantissas(bits, field, exponent, drawn, MAGNITUDE, ROUNDING, NOISE_BITS, GRADUAL)
+            there = block_column * COLUMN_STEP < columns
+            if ACROSS:
+                tl.store(across_codes + block_column * across_grid + block_row, code, mask=there)
+                _write(across, at_across, inside, mantissa, exponent, tops == 255, MAGNITUDE, FORM)
+            if DOWN:
+                tl.store(down_codes + block_row * down_grid + block_column, code, mask=there)
+                _write(down, at_down, inside, mantissa, exponent, tops == 255, MAGNITUDE, FORM)
+        else:
+            if ACROSS:
+                tops = tl.max(field, 1)
+                exponent, code, low, high = _exponents(tops, low, high, MAGNITUDE, LOWEST, HIGHEST, GRADUAL)
+                tl.store(across_codes + block_column * across_grid + row, code,
+                         mask=real_row & (block_column * COLUMN_STEP < columns))
+                exponent = exponent[:, None]
+                mantissa = _mantissas(bits, field, exponent, drawn, MAGNITUDE, ROUNDING, NOISE_BITS, GRADUAL)
+                _write(across, at_across, inside, mantissa, exponent, (tops == 255)[:, None], MAGNITUDE, FORM)
+            if DOWN:
+                tops = tl.max(field, 0)
+                if ACROSS:
+                    exponent, code, down_low, _ = _exponents(tops, down_low, down_low, MAGNITUDE, LOWEST, HIGHEST,
+                                                             GRADUAL)
+                else:
+                    exponent, code, low, high = _exponents(tops, low, high, MAGNITUDE, LOWEST, HIGHEST, GRADUAL)
+                tl.store(down_codes + block_row * down_grid + column, code, mask=real_column)
+                exponent = exponent[None, :]
+                mantissa = _mantissas(bits, field, exponent, drawn, MAGNITUDE, ROUNDING, NOISE_BITS, GRADUAL)
+                _write(down, at_down, inside, mantissa, exponent, (tops == 255)[None, :], MAGNITUDE, FORM)
+    if SQUARE:
+        lowest, highest = low, high
+    else:
+        lowest, highest = tl.maximum(tl.max(low, 0), tl.max(down_low, 0)), tl.max(high, 0)
+    tl.atomic_max(span, lowest, sem="relaxed")
+    tl.atomic_max(span + 1, highest, sem="relaxed")

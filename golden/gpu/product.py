@@ -1,0 +1,95 @@
+"""Products of converted matrices on a GPU: which kernel, and with what tiles."""
+
+from dataclasses import dataclass, replace
+
+import torch
+import triton
+
+from ..matmul import check_aligned
+from .convert import Lines
+from .exact_kernel import exact
+from .quick_kernel import quick
+from .runtime import INTERPRETED
+
+#: Bytes of shared memory that the operands of a program's next blocks may take.
+_SHARED = 200 << 10
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """How a product is cut: sides of a program's tile, its warps, the blocks that are on their way to it, those of a turn
+    of the loop, how many tiles of columns take turns, and the tiles of rows that share columns in the cache."""
+    m: int
+    n: int
+    warps: int
+    stages: int
+    unroll: int = 1
+    halves: int = 1
+    group: int = 8
+
+
+def product(a: Lines, b: Lines, accumulate: str = "fp32", *, guard: int = 4, growth: int = 8,
+            tiles: Tiles | None = None) -> torch.Tensor:
+    """``a b^T`` of lines (S, M, K) and (S, N, K), S of ``b`` may be 1: (S, M, N) float32.
+
+    The bits of :func:`golden.matmul.matmul_blocks`.
+    """
+    stacks, m, k = a.data.shape
+    n = b.data.shape[1]
+    if accumulate == "aligned":
+        check_aligned(a.fmt, b.fmt, a.codes.shape[1], guard, growth)
+    if not stacks * m * n:
+        return torch.empty(stacks, m, n, device=a.data.device)
+    y = torch.empty(stacks, m, n, device=a.data.device)
+    served = accumulate == "fp32" and a.form == b.form != "int16" and (a.form == "values" or a.fmt.terms % 32 == 0)
+    if served:
+        _quick(a, b, y, tiles)
+    _exact(a, b, y, accumulate, guard, served)
+    return y
+
+
+def _strides(a, b, y):
+    share = len(b.data) == 1 < len(a.data)
+    return (*a.data.stride()[:2], a.codes.shape[2], 0 if share else b.data.stride(0), b.data.stride(1),
+            b.codes.shape[2], *y.stride()[:2])
+
+
+def _exact(a, b, y, accumulate, guard, only_if_needed):
+    stacks, m, n = y.shape
+    side = 64 if not INTERPRETED else 32
+    chunk = min(64, max(16, triton.next_power_of_2(a.fmt.terms)))
+    exact[triton.cdiv(m, side), triton.cdiv(n, side), stacks](
+        a.data, a.codes, a.span, b.data, b.codes, b.span, y, m, n, a.data.shape[2], *_strides(a, b, y), guard,
+        TERMS=a.fmt.terms, A_SIDE=a.side, B_SIDE=b.side, A_MAGNITUDE=a.fmt.magnitude, B_MAGNITUDE=b.fmt.magnitude,
+        A_VALUES=a.form == "values", B_VALUES=b.form == "values", ACCUMULATE=accumulate,
+        GRADUAL=a.fmt.subnormals == "gradual", ONLY_IF_NEEDED=only_if_needed, CHUNK=chunk, BLOCK_M=side, BLOCK_N=side,
+        num_warps=4)
+
+
+def _quick(a, b, y, tiles):
+    stacks, m, n = y.shape
+    k, terms = a.data.shape[2], a.fmt.terms
+    values = a.form == "values"
+    chunk = next((size for size in (128, 64, 32, 16) if terms % size == 0 and not (size == 16 and not values)),
+                 min(128, max(16, triton.next_power_of_2(terms))))
+    tiles = tiles or _tiles(values, terms)
+    by_descriptor = chunk * terms > 0 and terms % chunk == 0 and not INTERPRETED and k >= chunk
+    left, right = a.data, b.data
+    if by_descriptor:
+        from triton.tools.tensor_descriptor import TensorDescriptor
+        left, right = (TensorDescriptor(t, list(t.shape), list(t.stride()), [1, side, chunk])
+                       for t, side in ((left, tiles.m), (right, tiles.n)))
+    grid = triton.cdiv(m, tiles.m) * triton.cdiv(n, tiles.n * tiles.halves), stacks
+    quick[grid](left, a.codes, a.span, right, b.codes, b.span, y, m, n, k, 1.0, *_strides(a, b, y), TERMS=terms,
+                CHUNK=chunk, A_SIDE=a.side, B_SIDE=b.side, A_MAGNITUDE=a.fmt.magnitude, B_MAGNITUDE=b.fmt.magnitude,
+                VALUES=values, BY_DESCRIPTOR=by_descriptor, EVEN=k % chunk == 0 and terms % chunk == 0,
+                WIDE=INTERPRETED and values, STAGES=tiles.stages, BLOCK_M=tiles.m, BLOCK_N=tiles.n, HALVES=tiles.halves,
+                UNROLL=tiles.unroll, GROUP=tiles.group,                 num_warps=tiles.warps)
+
+
+def _tiles(values, terms):
+    if INTERPRETED:
+        return Tiles(32, 32, 4, 1)
+    tiles = Tiles(64, 128, 4, 4) if values else Tiles(128, 64, 4, 3)
+    bytes_of_a_turn = (tiles.m + tiles.n) * max(terms, 16) * (2 if values else 1)
+    return replace(tiles, stages=max(1, min(tiles.stages, _SHARED // bytes_of_a_turn)))

@@ -1,0 +1,136 @@
+"""Products whose block sums the tensor cores give: ``acc = acc + p``, block after block, in FP32.
+
+``values``: operands are bfloat16 numbers, which hold mantissas of up to nine bits with their exponents. A block's
+products and sums are integers below 2^23 times one power of two, which tensor cores add exactly, so the sum that they
+give is the law's p. ``integers``: int8 mantissas; p is their exact int32 sum times a power of two.
+
+Both serve where no p can be subnormal or infinite, which the operands' spans say; else the program returns at once, and
+:mod:`golden.gpu.exact_kernel` has the product.
+"""
+
+import triton
+import triton.language as tl
+
+from .convert_kernel import INVALID, _power
+from .exact_kernel import in_range
+
+
+@triton.jit
+def _tile(m, n, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP: tl.constexpr):
+    """Row and column of a program's tile: groups of rows share their columns in the cache."""
+    program = tl.program_id(0)
+    down, right = tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N)
+    in_group = GROUP * right
+    first = program // in_group * GROUP
+    size = tl.minimum(down - first, GROUP)
+    return first + program % in_group % size, program % in_group // size
+
+
+@triton.jit
+def _product(p, q, total, WIDE: tl.constexpr):
+    """Tiles (M, K) and (N, K) multiplied; ``WIDE``: as float32, where the interpreter has no bfloat16."""
+    if WIDE:
+        p, q = p.to(tl.float32), q.to(tl.float32)
+    return tl.dot(p, q.T, total, out_dtype=total.dtype)
+
+
+@triton.jit
+def _operand(source, at, line, lines, k, stack, first, term, BY_DESCRIPTOR: tl.constexpr, LINES: tl.constexpr,
+             CHUNK: tl.constexpr, EVEN: tl.constexpr):
+    """A tile (LINES, CHUNK) of an operand, from a line and a term on."""
+    if BY_DESCRIPTOR:
+        y = source.load([stack, first, term]).reshape([LINES, CHUNK])
+    else:
+        place = term + tl.arange(0, CHUNK)
+        inside = (line < lines)[:, None]
+        if not EVEN:
+            inside = inside & (place < k)[None, :]
+        y = tl.load(at + place[None, :], mask=inside, other=0.0)
+    return y
+
+
+@triton.jit
+def _within(p, c, TERMS: tl.constexpr, CHUNK: tl.constexpr):
+    """A tile with zeros from the end of its block on."""
+    return tl.where((c + tl.arange(0, CHUNK) < TERMS)[None, :], p, 0.0).to(p.dtype)
+
+
+@triton.jit
+def quick(a, a_codes, a_span, b, b_codes, b_span, y, m, n, k, one, a_stack, a_line, a_grid, b_stack, b_line, b_grid,
+          y_stack, y_line, TERMS: tl.constexpr, CHUNK: tl.constexpr, A_SIDE: tl.constexpr, B_SIDE: tl.constexpr,
+          A_MAGNITUDE: tl.constexpr, B_MAGNITUDE: tl.constexpr, VALUES: tl.constexpr, BY_DESCRIPTOR: tl.constexpr,
+          EVEN: tl.constexpr, WIDE: tl.constexpr, STAGES: tl.constexpr, UNROLL: tl.constexpr, BLOCK_M: tl.constexpr,
+          BLOCK_N: tl.constexpr, HALVES: tl.constexpr, GROUP: tl.constexpr):
+    """``y = a b^T`` of lines (M, K) and (N, K); ``one`` is 1.0, and unknown to the compiler.
+
+    The sum of a block must not begin at what came before: the tensor cores would round another way. A fused multiply-
+    add with a factor of one, in which nothing but the sum is rounded, is what the compiler cannot take for their sum.
+    ``HALVES`` is 2 where a tile's columns take turns, so that the sums of a block need half of the registers.
+    """
+    if not in_range(a_span, b_span, TERMS):
+        return
+    tile_row, tile_column = _tile(m, n, BLOCK_M, BLOCK_N * HALVES, GROUP)
+    stack = tl.program_id(1)
+    wide_stack = stack.to(tl.int64)
+    row, column = tile_row * BLOCK_M, tile_column * (BLOCK_N * HALVES)
+    rows, columns = row + tl.arange(0, BLOCK_M), column + tl.arange(0, BLOCK_N)
+    others = columns + BLOCK_N
+    if BY_DESCRIPTOR:
+        a_at, b_at, b_others = rows, columns, others
+    else:
+        a_at = a + wide_stack * a_stack + rows.to(tl.int64)[:, None] * a_line
+        b_at = b + wide_stack * b_stack + columns.to(tl.int64)[:, None] * b_line
+        b_others = b_at + BLOCK_N * b_line
+    blocks = tl.cdiv(k, TERMS)
+    a_codes += wide_stack * a_grid * blocks + rows // A_SIDE
+    b_codes += wide_stack * b_grid * blocks
+    acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    acc_others = acc
+    factor = tl.zeros([BLOCK_M, BLOCK_N], tl.float32) + one
+    for group in tl.range(0, blocks, UNROLL, num_stages=STAGES):
+        for u in tl.static_range(UNROLL):              # what lies behind the last block is zeros
+            j = group + u
+            first = tl.zeros([BLOCK_M, BLOCK_N], tl.float32 if VALUES else tl.int32)
+            second = first
+            for c in tl.static_range(0, TERMS, CHUNK):
+                term = j * TERMS + c
+                p = _operand(a, a_at, rows, m, k, stack, row, term, BY_DESCRIPTOR, BLOCK_M, CHUNK, EVEN)
+                q = _operand(b, b_at, columns, n, k, stack, column, term, BY_DESCRIPTOR, BLOCK_N, CHUNK, EVEN)
+                if c + CHUNK > TERMS:
+                    p, q = _within(p, c, TERMS, CHUNK), _within(q, c, TERMS, CHUNK)
+                first = _product(p, q, first, WIDE)
+                if HALVES == 2:
+                    q = _operand(b, b_others, others, n, k, stack, column + BLOCK_N, term, BY_DESCRIPTOR, BLOCK_N,
+                                 CHUNK, EVEN)
+                    if c + CHUNK > TERMS:
+                        q = _within(q, c, TERMS, CHUNK)
+                    second = _product(p, q, second, WIDE)
+            if VALUES:
+                acc = tl.fma(first, factor, acc)
+                if HALVES == 2:
+                    acc_others = tl.fma(second, factor, acc_others)
+            else:
+                real = j < blocks
+                a_scale = _scale(a_codes + j * a_grid, rows < m, real, A_MAGNITUDE)
+                b_scale = _scale(b_codes + j * b_grid + columns // B_SIDE, columns < n, real, B_MAGNITUDE)
+                acc = tl.fma(first.to(tl.float32), a_scale[:, None] * b_scale[None, :], acc)
+                if HALVES == 2:
+                    b_scale = _scale(b_codes + j * b_grid + others // B_SIDE, others < n, real, B_MAGNITUDE)
+                    acc_others = tl.fma(second.to(tl.float32), a_scale[:, None] * b_scale[None, :], acc_others)
+    _store(y + wide_stack * y_stack, acc, rows, columns, m, n, y_line)
+    if HALVES == 2:
+        _store(y + wide_stack * y_stack, acc_others, rows, others, m, n, y_line)
+
+
+@triton.jit
+def _scale(codes, line, real, MAGNITUDE: tl.constexpr):
+    """Powers of two of the last bits of lines' mantissas in a block; NaN where it is invalid."""
+    code = tl.load(codes, mask=line & real, other=0).to(tl.int32)
+    return tl.where(code >= INVALID // 2, float("nan"), _power(code - MAGNITUDE))
+
+
+@triton.jit
+def _store(y, acc, rows, columns, m, n, y_line):
+    canonical = tl.full([1, 1], 0x7FC00000, tl.int32).to(tl.float32, bitcast=True)
+    tl.store(y + rows.to(tl.int64)[:, None] * y_line + columns[None, :], tl.where(acc == acc, acc, canonical),
+             mask=(rows < m)[:, None] & (columns < n)[None, :])
