@@ -5,6 +5,7 @@
 """
 
 import math
+import os
 import random
 import subprocess
 import sys
@@ -25,6 +26,9 @@ LONG = ("tests/gen/test_lint.py", "tests/gen/test_emit.py", "tests/rtl/test_cycl
 #: Files that differ from the commit of ``--since``.
 CHANGED = pytest.StashKey()
 
+# Without a GPU, Triton runs kernels in Python; it has to know before anything loads it.
+if not any(Path("/dev").glob("nvidia[0-9]*")):
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 # The same examples in every run, and no test fails because its machine is busy.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("same")

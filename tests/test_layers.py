@@ -22,8 +22,10 @@ MAY = {
     "golden/vector": {"hbfp", "golden/spec", "golden/number", "golden/fast", "golden"},
     "golden/command": {"hbfp"},
     "golden/fast": {"hbfp", "golden/spec", "golden/number"},
+    "golden/gpu": {"hbfp", "golden/number", "golden"},
     "golden/ops": {"hbfp", "golden/spec", "golden/vector", "golden"},
-    "golden/nn": {"hbfp", "golden/spec", "golden/number", "golden/vector", "golden", "golden/fast", "golden/ops"},
+    "golden/nn": {"hbfp", "golden/spec", "golden/number", "golden/vector", "golden", "golden/fast", "golden/ops",
+                  "golden/gpu"},
     "golden/machine": {"hbfp", "golden/spec", "golden/number", "golden/core", "golden/vector", "golden"},
     "golden/lower": {"hbfp", "golden/spec", "golden/number", "golden/vector", "golden", "golden/ops", "golden/nn",
                      "golden/machine", "golden/study"},
@@ -67,9 +69,9 @@ MAY = {
     "flow": {"hbfp", "golden/spec"},
 }
 #: Libraries that only one part may need, so that the others start without them.
-ONLY = {"torch": {"golden/ops", "golden/nn", "golden/lower", "golden/study", "golden/perf/pods", "golden/vision.py",
-                  "benchmarks", "tests"},
-        "torchvision": {"golden/vision.py"},
+ONLY = {"torch": {"golden/gpu", "golden/ops", "golden/nn", "golden/lower", "golden/study", "golden/perf/pods",
+                  "golden/vision.py", "benchmarks", "tests"},
+        "torchvision": {"golden/vision.py"}, "triton": {"golden/gpu", "benchmarks", "tests"},
         "amaranth": {"rtl", "gen", "tests", "benchmarks"}, "cocotb": {"cosim", "tests"},
         "filelock": {"hbfp"}, "platformdirs": {"hbfp"}}
 
@@ -151,7 +153,7 @@ ALIAS = {"hbfp.checkout", "hbfp.checkout.alias"}
 
 def test_empty_packages_import_nothing():
     """``import golden.spec`` runs ``golden/__init__.py``: it must not pull the model in."""
-    exempt = {"golden/nn", "hbfp"}    # users import golden.nn; hbfp finds the parts
+    exempt = {"golden/nn", "golden/gpu", "hbfp"}    # users import golden.nn and golden.gpu; hbfp finds the parts
     for folder in {folder for folder in MAY if (ROOT / folder).is_dir()} - exempt:
         assert {module for _, module in imports(ROOT / folder / "__init__.py")} <= ALIAS, folder
 

@@ -1,1 +1,8 @@
-"""HBFP on a GPU, bit for bit."""
+"""HBFP on a GPU, bit for bit: conversions and products as Triton kernels.
+
+Nothing here needs Triton before it is called, or a GPU before it is called without Triton's interpreter.
+"""
+
+from .tensors import Blocks, encode, matmul
+
+__all__ = ["Blocks", "encode", "matmul"]

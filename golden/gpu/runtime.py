@@ -1,6 +1,58 @@
 """Whether kernels can run, and on what."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+
+import torch
+
+from hbfp.extras import lacking
 
 #: Whether Triton runs the kernels in Python, on the CPU: ``TRITON_INTERPRET=1`` when this was imported.
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+#: The least compute capability: int8 and bfloat16 on tensor cores.
+LEAST = (8, 0)
+_FORCED = ContextVar("gpu", default=False)
+
+
+@contextmanager
+def forced() -> Iterator[None]:
+    """Within, ``golden.nn`` takes tensors on the CPU this way, too, where Triton interprets."""
+    token = _FORCED.set(True)
+    try:
+        yield
+    finally:
+        _FORCED.reset(token)
+
+
+@lru_cache(64)
+def problem(device: torch.device) -> str | None:
+    """Why kernels cannot run on a device, in one line, or None; :func:`check` raises it."""
+    if (line := lacking("triton")) is not None:
+        return line
+    if device.type == "cpu":
+        return None if INTERPRETED else ("Tensors must be on a CUDA device, not cpu, where kernels are interpreted if "
+                                         "TRITON_INTERPRET=1 is set")
+    if device.type != "cuda":
+        return f"Tensors must be on a CUDA device, not {device.type}"
+    if INTERPRETED:
+        return "TRITON_INTERPRET=1 is set, which takes tensors on the CPU, not on a CUDA device"
+    found = torch.cuda.get_device_capability(device)
+    return None if found >= LEAST else (
+        f"GPU must have compute capability {LEAST[0]}.{LEAST[1]} or more, not {found[0]}.{found[1]} "
+        f"({torch.cuda.get_device_name(device)})")
+
+
+def check(device: torch.device) -> None:
+    """Raise what keeps kernels from running on a device: ``ImportError`` without Triton, else ``ValueError``."""
+    if (line := problem(device)) is not None:
+        raise ImportError(line, name="triton") if lacking("triton") else ValueError(line)
+
+
+def serves(x: torch.Tensor) -> bool:
+    """Whether ``golden.nn`` gives a tensor to the kernels."""
+    if x.device.type != "cuda" and not (x.device.type == "cpu" and _FORCED.get()):
+        return False
+    return problem(x.device) is None
