@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import lru_cache
 
@@ -53,6 +53,10 @@ def check(device: torch.device) -> None:
 
 def serves(x: torch.Tensor) -> bool:
     """Whether ``golden.nn`` gives a tensor to the kernels."""
-    if x.device.type != "cuda" and not (x.device.type == "cpu" and _FORCED.get()):
-        return False
-    return problem(x.device) is None
+    kind = x.device.type
+    return (kind == "cuda" or kind == "cpu" and _FORCED.get()) and problem(x.device) is None
+
+
+def on(x: torch.Tensor) -> AbstractContextManager[object]:
+    """Within, kernels are launched on a tensor's device."""
+    return torch.cuda.device(x.device) if x.device.type == "cuda" else nullcontext()

@@ -10,7 +10,7 @@ from hbfp.design import ACCUMULATES
 from hbfp.format import HBFPFormat
 
 from ..number.blocks import block_axis
-from .runtime import check
+from .runtime import check, on
 
 #: Types that conversions read: FP32 has all of their numbers.
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -80,11 +80,15 @@ def encode(x: torch.Tensor, fmt: HBFPFormat, axis: int = -1, noise: torch.Tensor
     check_tensor(x)
     axis = block_axis(x.dim(), fmt, axis)
     _check_noise(x, fmt, noise)
-    from .convert import Lines, converted    # only now, for nothing else needs Triton
-    kind, shape, x = "int8" if fmt.mantissa <= 8 else "int16", x.shape, x.detach()
+    with on(x):
+        return _encoded(x.detach(), fmt, axis, noise)
 
-    def tensors(lines: Lines | None, *outer: int) -> tuple[torch.Tensor, ...]:
-        assert lines is not None
+
+def _encoded(x, fmt, axis, noise):
+    from .convert import converted  # only now, for nothing else needs Triton
+    kind, shape = "int8" if fmt.mantissa <= 8 else "int16", x.shape
+
+    def tensors(lines, *outer):
         parts = lines.data, lines.exponent.contiguous(), lines.invalid
         return tuple(part.reshape(*outer, *part.shape[1:]) for part in parts)
 
@@ -184,9 +188,12 @@ def matmul(a: torch.Tensor, b: torch.Tensor, fmt_a: HBFPFormat, fmt_b: HBFPForma
     x = a.detach().expand(*lead, *a.shape[-2:]).reshape(math.prod(lead), *a.shape[-2:])
     w = b.detach()
     w = w.reshape(1, *w.shape[-2:]) if shared else w.expand(*lead, *w.shape[-2:]).reshape(-1, *w.shape[-2:])
-    left, right = converted(x, fmt_a, across=True, noise=noise_a)[0], converted(w, fmt_b, down=True, noise=noise_b)[1]
-    assert left is not None and right is not None
-    return product(left, right, accumulate, guard=guard, growth=growth).reshape(*lead, a.shape[-2], b.shape[-1])
+    with on(a):
+        left = converted(x, fmt_a, across=True, noise=noise_a)[0]
+        right = converted(w, fmt_b, down=True, noise=noise_b)[1]
+        assert left is not None and right is not None
+        y = product(left, right, accumulate, guard=guard, growth=growth)
+    return y.reshape(*lead, a.shape[-2], b.shape[-1])
 
 
 def _alike(first, second):

@@ -19,10 +19,12 @@ class Linear(torch.autograd.Function):
     """``y = x w^T``; ``gx = g w``; ``gw = g^T x``, each in HBFP."""
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None) -> torch.Tensor:
-        """``x`` (M, I), ``w`` (O, I) -> (M, O)."""
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None,
+                grads: bool = False) -> torch.Tensor:
+        """``x`` (M, I), ``w`` (O, I) -> (M, O); ``grads``: gradients may be asked for."""
         of_x, of_w, of_g = by_role(stream)
-        operands = Operand(x, formats.x, of_x), Operand(w, formats.w, of_w)
+        needs_x, needs_w = (grads and need for need in ctx.needs_input_grad[:2])
+        operands = Operand(x, formats.x, of_x, both=needs_w), Operand(w, formats.w, of_w, both=needs_x)
         ctx.save_for_backward(x, w)                    # for torch's check that nobody changed them meanwhile
         ctx.operands, ctx.formats, ctx.stream = operands, formats, of_g
         return product(operands[0].along(-1), operands[1].along(-1), formats, turn_b=True)
@@ -33,10 +35,10 @@ class Linear(torch.autograd.Function):
         """Gradients of ``x`` and ``w``."""
         _ = ctx.saved_tensors
         (x, w), formats = ctx.operands, ctx.formats
-        g = Operand(g, formats.g, ctx.stream)
+        g = Operand(g, formats.g, ctx.stream, both=all(ctx.needs_input_grad[:2]))
         gx = product(g.along(-1), w.along(0), formats) if ctx.needs_input_grad[0] else None
         gw = product(g.along(0), x.along(0), formats, turn_a=True) if ctx.needs_input_grad[1] else None
-        return gx, gw, None, None
+        return gx, gw, None, None, None
 
 
 class AddBias(torch.autograd.Function):
@@ -68,7 +70,7 @@ def linear(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | 
         raise ValueError(f"Shapes of input and weight must be (..., I) and (O, I), not {tuple(x.shape)} and "
                          f"{tuple(w.shape)}")
     rows = x.reshape(-1, x.shape[-1]) if x.numel() else x.reshape(x.shape[:-1].numel(), x.shape[-1])
-    y = Linear.apply(rows, w, formats, stream)
+    y = Linear.apply(rows, w, formats, stream, torch.is_grad_enabled())
     if bias is not None:
         y = AddBias.apply(y, bias)
     return y if x.dim() == 2 else y.reshape(*x.shape[:-1], w.shape[0])
@@ -82,5 +84,5 @@ def matmul(a: torch.Tensor, b: torch.Tensor, formats: Formats, stream: Stream | 
         raise ValueError(f"Shapes of a and b must be (..., M, K) and (..., K, N), not {tuple(a.shape)} and "
                          f"{tuple(b.shape)}")
     y = Matmul.apply(*(t.flatten(0, -3) if t.dim() > 2 else t[None] for t in (a, b)),
-                     Alike(formats, stream))
+                     Alike(formats, stream, torch.is_grad_enabled()))
     return y.reshape(*a.shape[:-1], b.shape[-1])

@@ -7,6 +7,7 @@ import torch
 
 from ..fast import kernels, stack
 from ..noise import Stream
+from . import converted
 from .formats import Formats
 from .memory import array
 from .once import once_differentiable
@@ -47,18 +48,34 @@ class Alike:
         The format.
     stream : golden.noise.Stream, optional
         Where ``stochastic`` draws from.
+    grads : bool
+        Whether gradients may be asked for.
     """
 
-    def __init__(self, formats: Formats, stream: Stream | None) -> None:
-        self._formats = formats
+    def __init__(self, formats: Formats, stream: Stream | None, grads: bool = False) -> None:
+        self._formats, self._grads = formats, grads
+        self._stacks: dict[str, converted.Stack] = {}
         self._streams = dict(zip(("x", "w", "g"), by_role(stream), strict=True))
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor, which: str) -> tuple[torch.Tensor, list[int]]:
         """As of :class:`Pairs`: all pairs, or none."""
+        if converted.serves(a) and not self._formats.stochastic and self._formats.mode == "hbfp" and (
+                self._formats.order == "block" and watcher() is None):
+            return self._on_gpu(a, b, which), []
         if not on_host(a) or not quick(self._formats) or watcher() is not None:
             return torch.empty(len(a), a.shape[1], b.shape[2], device=a.device), list(range(len(a)))
         left, right = (array(_dense(x)) for x in (a, b))
         return torch.from_numpy(stack.product(left, right, _repeated(self._formats, which, len(a)))), []
+
+    def _on_gpu(self, a, b, which):
+        formats, stacks = self._formats, self._stacks
+        if which == "y":
+            stacks["x"] = converted.Stack(a, formats.x, both=self._grads)
+            stacks["w"] = converted.Stack(b, formats.w, both=self._grads)
+        if which == "ga":
+            stacks["g"] = converted.Stack(a, formats.g, both=True)
+        first, second = ROLES[which]
+        return converted.product(stacks[first].lines(which == "gb"), stacks[second].lines(which != "ga"), formats)
 
     def formats(self, pair: int, pairs: int) -> Formats:
         """As of :class:`Pairs`."""

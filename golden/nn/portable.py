@@ -1,4 +1,5 @@
-"""Conversion and products in torch operations alone, for devices without compiled kernels.
+"""Conversion and products in torch operations alone, for devices without kernels: neither a CPU nor, where Triton is
+installed, a GPU for which :mod:`golden.gpu` has some. It is slow: each block of K is a product in FP32 of its own.
 
 No step needs float64. Mantissas are integers in float32. A product multiplies them block by block: while the sum of a
 block fits 24 bits, that is exact in whatever order the device adds. Wider mantissas are cut into digits of few bits,
@@ -14,6 +15,7 @@ import torch
 
 from hbfp.format import HBFPFormat
 
+from ..gpu.runtime import serves
 from ..matmul import check_aligned
 from ..narrow import NARROW
 from ..number.blocks import CANONICAL_NAN, block_sides
@@ -36,7 +38,7 @@ def forced() -> Iterator[None]:
 
 def on_host(x: torch.Tensor) -> bool:
     """Whether kernels and NumPy may work on a tensor."""
-    return x.device.type == "cpu" and not _FORCED.get()
+    return x.device.type == "cpu" and not _FORCED.get() and not serves(x)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Matrices converted to HBFP and multiplied: one definition for all layers.
 
 On the CPU these are :mod:`golden.fast.kernels` or, without a compiler or outside their exact range, the
-NumPy definitions; on other devices :mod:`golden.nn.portable`, the same steps in torch operations.
+NumPy definitions; on a GPU those of :mod:`golden.gpu`; on other devices, and without Triton,
+:mod:`golden.nn.portable`, the same steps in torch operations.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from ..floats import matmul
 from ..matmul import matmul_blocks
 from ..noise import Stream
 from ..number.blocks import Blocks
-from . import portable
+from . import converted, portable
 from .formats import PLAIN, Formats
 from .memory import plain
 from .placed import Draw
@@ -63,13 +64,17 @@ class Operand:
         Its format.
     stream : golden.noise.Stream or Draw, optional
         Where ``stochastic`` draws from, once per conversion.
+    both : bool
+        Whether it will be converted along both axes: a GPU then reads it once.
     """
 
-    def __init__(self, source: torch.Tensor, fmt: HBFPFormat, stream: Stream | Draw | None = None) -> None:
-        self.source, self.fmt, self.stream = source.detach(), fmt, stream
+    def __init__(self, source: torch.Tensor, fmt: HBFPFormat, stream: Stream | Draw | None = None, *,
+                 both: bool = False) -> None:
+        self.source, self.fmt, self.stream, self.both = source.detach(), fmt, stream, both
         if fmt.rounding == "stochastic" and stream is None:
             raise ValueError("Rounding 'stochastic' needs a noise stream")
         self._tile: Encoded | None = None
+        self._stack: converted.Stack | None = None
 
     def along(self, axis: int) -> "Encoded":
         """Encoded with blocks ``(1, B)`` along ``axis``; see :class:`Encoded`."""
@@ -78,6 +83,17 @@ class Operand:
         if self._tile is None:
             self._tile = Encoded(self, -1)
         return self._tile
+
+    def stack(self, axis: int) -> converted.Stack:
+        """For the kernels of :mod:`golden.gpu`: one for both axes, unless each draws numbers of its own."""
+        if self._stack is not None:
+            return self._stack
+        noise = _drawn(self.source, self.fmt, self.stream, axis)
+        shared = noise is None or self.fmt.square or not isinstance(self.stream, Stream)
+        stack = converted.Stack(self.source[None], self.fmt, noise, both=self.both and shared)
+        if shared:
+            self._stack = stack
+        return stack
 
 
 class Encoded:
@@ -90,6 +106,11 @@ class Encoded:
         self.source = np.from_dlpack(plain(operand.source)) if self.on_host else operand.source
         self.noise = self._before = None
         self._found: tuple[Any, Any] | None = None
+        self.stack = None
+        if converted.serves(operand.source):
+            self.stack = operand.stack(axis)
+            self.noise = self.stack.noise
+            return
         stream = operand.stream if self.fmt.rounding == "stochastic" else None
         if stream is None:
             return                                     # nothing to draw: converted when needed
@@ -97,9 +118,8 @@ class Encoded:
             self._before = Resumed(stream.state.copy())
             self._found = lanes.encoded(np.ascontiguousarray(self.source), self.fmt, stream, axis=axis)
             return
-        self.noise = stream.draw(tuple(self.source.shape), self.fmt, axis=axis)
-        if not self.on_host:
-            self.noise = torch.from_numpy(self.noise).to(operand.source.device)
+        self.noise = (stream.draw(tuple(self.source.shape), self.fmt, axis=axis) if self.on_host else
+                      _drawn(self.source, self.fmt, stream, axis))
 
     @property
     def values(self) -> Any:
@@ -146,10 +166,14 @@ class Encoded:
 
 def pieces_of(matrix: torch.Tensor, fmt: HBFPFormat, stream: Stream | None, axis: int) -> portable.Pieces:
     """A matrix in HBFP as tensors, on any device; ``stochastic`` draws from ``stream``."""
-    noise = None
-    if fmt.rounding == "stochastic" and stream is not None:
-        noise = torch.from_numpy(stream.draw(tuple(matrix.shape), fmt, axis=axis)).to(matrix.device)
-    return portable.encoded(matrix, fmt, noise, axis=axis)
+    return portable.encoded(matrix, fmt, _drawn(matrix, fmt, stream, axis), axis=axis)
+
+
+def _drawn(matrix, fmt, stream, axis):
+    """The noise of a matrix on its device; None where none is drawn."""
+    if fmt.rounding != "stochastic" or stream is None:
+        return None
+    return torch.from_numpy(stream.draw(tuple(matrix.shape), fmt, axis=axis)).to(matrix.device)
 
 
 class Resumed(Stream):
@@ -178,6 +202,8 @@ def _product(a, b, formats, turn_a, turn_b):
             raise ValueError(f"Mode {formats.mode!r} needs CPU tensors, not {a.source.device.type}")
         left, right = a.source.T if turn_a else a.source, b.source.T if turn_b else b.source
         return torch.from_numpy(matmul(formats.mode, left, right, a.fmt.terms))
+    if formats.order == "block" and a.stack is not None and b.stack is not None:
+        return converted.product(a.stack.lines(turn_a), b.stack.lines(not turn_b), formats)[0]
     if not a.on_host:
         if formats.order == "quick":
             return (a.values.T if turn_a else a.values) @ (b.values.T if turn_b else b.values)
