@@ -36,8 +36,8 @@ suppress_warnings = ["ref.python"]
 autodoc_default_options = {"members": True, "member-order": "bysource", "ignore-module-all": True}
 autodoc_typehints = "none"
 autodoc_use_type_comments = False
-# Training needs PyTorch, its pages do not.
-autodoc_mock_imports = [] if importlib.util.find_spec("torch") else ["torch"]
+# Training needs PyTorch, and a GPU Triton; their pages do not.
+autodoc_mock_imports = [name for name in ("torch", "triton") if not importlib.util.find_spec(name)]
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 # Types of parameters are words, which is a sixth of the time to look up and makes "path" a link to somebody's field.

@@ -17,8 +17,8 @@ _SHARED = 200 << 10
 
 @dataclass(frozen=True)
 class Tiles:
-    """How a product is cut: sides of a program's tile, its warps, the blocks that are on their way to it, those of a turn
-    of the loop, how many tiles of columns take turns, and the tiles of rows that share columns in the cache."""
+    """How a product is cut: sides of a program's tile, its warps, the blocks that are on their way to it, those of a
+    turn of the loop, how many tiles of columns take turns, and the tiles of rows that share columns in the cache."""
     m: int
     n: int
     warps: int
