@@ -43,8 +43,8 @@ def test_what_is_untyped_is_seen():
     for text, seen in [("def f(a: int) -> int: ...", []), ("def f(a) -> int: ...", ["f"]),
                        ("def f(a: int): ...", ["f"]), ("def _f(a): ...", []),
                        ("class C:\n  def __init__(self, *a) -> None: ...", ["__init__"]),
-                       ("class _C:\n  def f(self): ...", []), ("class C:\n  def f(self, *, b): ...", ["f"]), ("@triton.jit\ndef f(a): ...", []),
-                       ("@jit\ndef f(a): ...", ["f"])]:
+                       ("class _C:\n  def f(self): ...", []), ("class C:\n  def f(self, *, b): ...", ["f"]),
+                       ("@triton.jit\ndef f(a): ...", []), ("@jit\ndef f(a): ...", ["f"])]:
         assert list(untyped(ast.parse(text))) == seen, text
 
 

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 from golden.gpu import runtime  # noqa: E402
 
+NOWHERE = "Tensors must be on a CUDA device, not cpu, where kernels are interpreted if TRITON_INTERPRET=1 is set"
 CUDA = torch.device("cuda", 0)
 
 
@@ -33,8 +34,7 @@ def machine(monkeypatch):
     (CUDA, {"capability": (7, 5)}, "GPU must have compute capability 8.0 or more, not 7.5 (Some GPU)"),
     (CUDA, {"interpreted": True}, "TRITON_INTERPRET=1 is set, which takes tensors on the CPU, not on a CUDA device"),
     (torch.device("cpu"), {"interpreted": True}, None),
-    (torch.device("cpu"), {}, "Tensors must be on a CUDA device, not cpu, where kernels are interpreted if "
-                              "TRITON_INTERPRET=1 is set"),
+    (torch.device("cpu"), {}, NOWHERE),
     (torch.device("mps"), {}, "Tensors must be on a CUDA device, not mps"),
     (CUDA, {"triton": False}, "triton is missing; install it with: pip install 'hbfp[gpu]'")])
 def test_what_keeps_kernels_from_running(machine, device, found, line):
