@@ -138,7 +138,8 @@ def converted(x: torch.Tensor, fmt: HBFPFormat, *, across: bool = False, down: b
                   *dice.stride()[-2:], *place[0][2:], *place[1][2:], ROW_STEP=row_step, COLUMN_STEP=column_step,
                   ROWS=high, COLUMNS=wide, REPEAT=repeat, SQUARE=fmt.square, ACROSS=across, DOWN=down,
                   MAGNITUDE=fmt.magnitude, LOWEST=lowest, HIGHEST=highest, ROUNDING=fmt.rounding,
-                  NOISE_BITS=fmt.noise_bits, GRADUAL=fmt.subnormals == "gradual", FORM=kind, num_warps=min(8, max(1, high * wide // 512)))
+                  NOISE_BITS=fmt.noise_bits, GRADUAL=fmt.subnormals == "gradual", FORM=kind,
+                  num_warps=min(8, max(1, high * wide // 512)))
     return made[0], made[1]
 
 

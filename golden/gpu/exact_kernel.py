@@ -88,8 +88,8 @@ def _narrow(wide, FRACTION: tl.constexpr, GRADUAL: tl.constexpr):
 def exact(a, a_exponents, a_span, b, b_exponents, b_span, y, m, n, k, a_stack, a_line, a_grid, b_stack, b_line, b_grid,
           y_stack, y_line, GUARD, TERMS: tl.constexpr, A_SIDE: tl.constexpr, B_SIDE: tl.constexpr,
           A_MAGNITUDE: tl.constexpr, B_MAGNITUDE: tl.constexpr, A_VALUES: tl.constexpr, B_VALUES: tl.constexpr,
-          ACCUMULATE: tl.constexpr, GRADUAL: tl.constexpr, ONLY_IF_NEEDED: tl.constexpr, CHUNK: tl.constexpr, BLOCK_M: tl.constexpr,
-          BLOCK_N: tl.constexpr):
+          ACCUMULATE: tl.constexpr, GRADUAL: tl.constexpr, ONLY_IF_NEEDED: tl.constexpr, CHUNK: tl.constexpr,
+          BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     """``y = a b^T`` of lines (M, K) and (N, K). ``ONLY_IF_NEEDED``: not where the quick kernel has served."""
     if ONLY_IF_NEEDED:
         if in_range(a_span, b_span, TERMS):
