@@ -1,6 +1,7 @@
 """``python -m golden train`` with formats by name: published tables, measured anew."""
 
 import argparse
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -100,6 +101,9 @@ def _device(name):
     choice("device", name, ("cpu", "cuda"))
     if name == "cuda" and not torch.cuda.is_available():
         raise refuse("device", name, "torch finds no GPU here; --device cpu works")
+    if name == "cuda":    # what torch computes in FP32 has the same bits again after a kill
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True, warn_only=True)
     return name
 
 

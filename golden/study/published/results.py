@@ -91,6 +91,7 @@ def picture(task: Task, found: Mapping[str, Sequence[dict[str, Any]]], path: Pat
                 axes.annotate(f"published {name}", (1, value), xycoords=("axes fraction", "data"), fontsize=6,
                               ha="right", va="bottom")
         axes.set_xlabel("epoch")
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set_ylabel(label)
         axes.spines[["top", "right"]].set_visible(False)
     axes.legend(fontsize=8)

@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from golden.__main__ import main  # noqa: E402
+from golden.study.published import generate  # noqa: E402
 from golden.study.published.results import cells, rows  # noqa: E402
 from golden.study.published.task import names, read  # noqa: E402
 
@@ -40,7 +41,8 @@ def test_a_table_in_two_calls(tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["resnet20-cifar10", "resnet50-cifar100", "densenet40-cifar100", "lstm-ptb"])
-def test_every_table(task, tmp_path, capsys):
+def test_every_table(task, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(generate, "IMAGES", 4)
     words = ["train", "--task", task, "--data", str(tmp_path / "data")]
     main([*words, "--generate"])
     assert capsys.readouterr().out == f"generated data in {tmp_path / 'data'}\n"
