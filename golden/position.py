@@ -172,7 +172,7 @@ def _words(shape, first=0):
 def _cut(found, shape):
     """What words of whole groups have, (rows, words, lanes), of the elements of a tensor."""
     columns = shape[-1] if shape else 1
-    return found.reshape(len(found), -1)[:, :columns].reshape(shape)
+    return found.reshape(len(found), math.prod(found.shape[1:]))[:, :columns].reshape(shape)
 
 
 def factor(p: float) -> np.float32:

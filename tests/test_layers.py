@@ -22,7 +22,7 @@ MAY = {
     "golden/vector": {"hbfp", "golden/spec", "golden/number", "golden/fast", "golden"},
     "golden/command": {"hbfp"},
     "golden/fast": {"hbfp", "golden/spec", "golden/number"},
-    "golden/gpu": {"hbfp", "golden/number", "golden"},
+    "golden/gpu": {"hbfp", "golden/spec", "golden/number", "golden"},
     "golden/ops": {"hbfp", "golden/spec", "golden/vector", "golden"},
     "golden/nn": {"hbfp", "golden/spec", "golden/number", "golden/vector", "golden", "golden/fast", "golden/ops",
                   "golden/gpu"},

@@ -1,0 +1,86 @@
+"""Numbers of stochastic rounding on a GPU: docs/numerics.md, section 6, by position and of the converter's lanes."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _turned(word, BY: tl.constexpr):
+    return (word << BY) | (word >> (32 - BY))
+
+
+@triton.jit
+def group_states(key, group, ROUNDS: tl.constexpr, TURNS: tl.constexpr, STEP: tl.constexpr):
+    """States of 64 bits of groups of places, uint32."""
+    y = group
+    x = tl.zeros_like(group) + key
+    for _ in tl.static_range(ROUNDS):
+        x, y = y ^ (_turned(x, TURNS[0]) & _turned(x, TURNS[1])) ^ _turned(x, TURNS[2]) ^ STEP, x
+    return (x.to(tl.uint64) << 32) | y.to(tl.uint64)
+
+
+@triton.jit
+def group_numbers(state, lane, TAPS: tl.constexpr, STRIDE: tl.constexpr):
+    """The numbers, 0 to 255, of groups (G) for lanes (L) of each: (G, L) uint32."""
+    place = (lane * STRIDE).to(tl.uint64)[None, :]
+    found = tl.zeros([state.shape[0], lane.shape[0]], tl.uint32)
+    for bit in tl.static_range(8):
+        total = (state >> TAPS[3 * bit]) | (state << (64 - TAPS[3 * bit]))
+        total ^= (state >> TAPS[3 * bit + 1]) | (state << (64 - TAPS[3 * bit + 1]))
+        total ^= (state >> TAPS[3 * bit + 2]) | (state << (64 - TAPS[3 * bit + 2]))
+        found = (found << 1) | ((total[:, None] >> place) & 1).to(tl.uint32)
+    return found
+
+
+@triton.jit(do_not_specialize=["key", "start"])
+def by_position(out, key, start, rows, columns, groups, CUT: tl.constexpr, ROUNDS: tl.constexpr, TURNS: tl.constexpr,
+                STEP: tl.constexpr, TAPS: tl.constexpr, STRIDE: tl.constexpr, GROUP: tl.constexpr,
+                GROUPS: tl.constexpr):
+    """Numbers of a matrix (rows, columns) uint8, without their lowest ``CUT`` bits.
+
+    A row has ``groups`` groups of ``GROUP`` places; that of the first number has the number ``start``.
+    """
+    index = tl.program_id(0).to(tl.int64) * GROUPS + tl.arange(0, GROUPS)
+    row, lane = index // groups, tl.arange(0, GROUP)
+    group = ((start + index) & ((1 << 32) // GROUP - 1)).to(tl.uint32)
+    state = group_states(key.to(tl.uint32, bitcast=True), group, ROUNDS, TURNS, STEP)
+    number = group_numbers(state, lane, TAPS, STRIDE) >> CUT
+    column = (index % groups * GROUP)[:, None] + lane[None, :]
+    tl.store(out + (row * columns)[:, None] + column, number.to(tl.uint8),
+             mask=(row < rows)[:, None] & (column < columns))
+
+
+@triton.jit
+def of_lanes(out, before, after, shifts, jumps, beats, lanes, KEPT: tl.constexpr, LEVELS, ALL: tl.constexpr,
+             STEPS: tl.constexpr, CHUNKS: tl.constexpr, WIDTH: tl.constexpr):
+    """The top ``KEPT`` bits of the next states of xorshift32 generators, (beats, lanes); ``after``: the last ones.
+
+    A program has ``CHUNKS`` chunks of ``STEPS`` beats. Their states at the start follow from those ``before`` by
+    matrices over GF(2), of 2, 4, 8 ... steps: ``jumps``, (lanes, ``ALL``, 32) columns, of which ``LEVELS`` are needed.
+    """
+    chunk = tl.program_id(0).to(tl.int64) * CHUNKS + tl.arange(0, CHUNKS)
+    lane = tl.arange(0, WIDTH)
+    real = lane < lanes
+    state = tl.load(before + lane, mask=real, other=0).to(tl.uint32, bitcast=True)
+    state = tl.zeros([CHUNKS, WIDTH], tl.uint32) + state[None, :]
+    first = chunk * STEPS
+    for level in range(LEVELS):
+        moved = tl.zeros([CHUNKS, WIDTH], tl.uint32)
+        for bit in range(32):
+            column = tl.load(jumps + (lane * ALL + level) * 32 + bit, mask=real, other=0).to(tl.uint32, bitcast=True)
+            moved ^= tl.where(((state >> bit) & 1) == 1, column[None, :], 0)
+        state = tl.where((((first >> level) & 1) == 1)[:, None], moved, state)
+    a = tl.load(shifts + lane * 3, mask=real, other=0).to(tl.uint32)[None, :]
+    b = tl.load(shifts + lane * 3 + 1, mask=real, other=0).to(tl.uint32)[None, :]
+    c = tl.load(shifts + lane * 3 + 2, mask=real, other=0).to(tl.uint32)[None, :]
+    last = state
+    for step in range(STEPS):
+        state ^= state << a
+        state ^= state >> b
+        state ^= state << c
+        beat = first + step
+        number = (state >> (32 - KEPT)).to(out.dtype.element_ty)
+        tl.store(out + (beat * lanes)[:, None] + lane[None, :], number, mask=(beat < beats)[:, None] & real[None, :])
+        last = tl.where((beat == beats - 1)[:, None], state, last)
+    ends = (chunk == (beats - 1) // STEPS)[:, None] & real[None, :]
+    tl.store(after + tl.zeros([CHUNKS, 1], tl.int32) + lane[None, :], last.to(tl.int32, bitcast=True), mask=ends)
