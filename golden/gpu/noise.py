@@ -17,8 +17,8 @@ from .runtime import INTERPRETED, on
 
 #: Matrices of 1, 2, 4 ... steps: no tensor draws more.
 _LEVELS = 40
-#: Beats of a chunk, and elements of a program.
-_STEPS, _ELEMENTS = (8, 256) if INTERPRETED else (256, 128)
+#: Beats of a chunk, a power of two, and elements of a program.
+_STEPS, _ELEMENTS = (64, 256) if INTERPRETED else (256, 128)
 
 
 def drawn(key: int, shape: tuple[int, int], fmt: HBFPFormat, device: torch.device, *, first: int = 0) -> torch.Tensor:
@@ -74,8 +74,8 @@ def words(state: torch.Tensor, beats: int, bits: int) -> torch.Tensor:
     after = torch.empty_like(state)
     with on(out):
         of_lanes[triton.cdiv(beats, _STEPS * chunks),](
-            out, state, after, shifts, jumps, beats, lanes, KEPT=bits, LEVELS=(beats - 1).bit_length(), ALL=_LEVELS,
-            STEPS=_STEPS, CHUNKS=chunks, WIDTH=width, num_warps=4)
+            out, state, after, shifts, jumps, beats, lanes, min(_STEPS, beats), _STEPS.bit_length() - 1,
+            (beats - 1).bit_length(), KEPT=bits, ALL=_LEVELS, STEPS=_STEPS, CHUNKS=chunks, WIDTH=width, num_warps=4)
     state.copy_(after)
     return out
 

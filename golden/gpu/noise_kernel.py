@@ -51,12 +51,13 @@ def by_position(out, key, start, rows, columns, groups, CUT: tl.constexpr, ROUND
 
 
 @triton.jit
-def of_lanes(out, before, after, shifts, jumps, beats, lanes, KEPT: tl.constexpr, LEVELS, ALL: tl.constexpr,
-             STEPS: tl.constexpr, CHUNKS: tl.constexpr, WIDTH: tl.constexpr):
+def of_lanes(out, before, after, shifts, jumps, beats, lanes, steps, low, high, KEPT: tl.constexpr,
+             ALL: tl.constexpr, STEPS: tl.constexpr, CHUNKS: tl.constexpr, WIDTH: tl.constexpr):
     """The top ``KEPT`` bits of the next states of xorshift32 generators, (beats, lanes); ``after``: the last ones.
 
-    A program has ``CHUNKS`` chunks of ``STEPS`` beats. Their states at the start follow from those ``before`` by
-    matrices over GF(2), of 2, 4, 8 ... steps: ``jumps``, (lanes, ``ALL``, 32) columns, of which ``LEVELS`` are needed.
+    A program has ``CHUNKS`` chunks of ``STEPS`` beats, of which ``steps`` are needed. Their states at the start follow
+    from those ``before`` by matrices over GF(2), of 1, 2, 4 ... steps: ``jumps``, (lanes, ``ALL``, 32) columns; those
+    of levels ``low`` to below ``high`` are needed.
     """
     chunk = tl.program_id(0).to(tl.int64) * CHUNKS + tl.arange(0, CHUNKS)
     lane = tl.arange(0, WIDTH)
@@ -64,7 +65,7 @@ def of_lanes(out, before, after, shifts, jumps, beats, lanes, KEPT: tl.constexpr
     state = tl.load(before + lane, mask=real, other=0).to(tl.uint32, bitcast=True)
     state = tl.zeros([CHUNKS, WIDTH], tl.uint32) + state[None, :]
     first = chunk * STEPS
-    for level in range(LEVELS):
+    for level in range(low, high):
         moved = tl.zeros([CHUNKS, WIDTH], tl.uint32)
         for bit in range(32):
             column = tl.load(jumps + (lane * ALL + level) * 32 + bit, mask=real, other=0).to(tl.uint32, bitcast=True)
@@ -74,7 +75,7 @@ def of_lanes(out, before, after, shifts, jumps, beats, lanes, KEPT: tl.constexpr
     b = tl.load(shifts + lane * 3 + 1, mask=real, other=0).to(tl.uint32)[None, :]
     c = tl.load(shifts + lane * 3 + 2, mask=real, other=0).to(tl.uint32)[None, :]
     last = state
-    for step in range(STEPS):
+    for step in range(steps):
         state ^= state << a
         state ^= state >> b
         state ^= state << c

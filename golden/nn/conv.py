@@ -6,11 +6,12 @@ import torch
 
 from ..noise import Stream
 from . import conv_products, unfold
+from .converted import given
 from .depthwise import Depthwise
 from .formats import Formats
 from .grouped import Grouped
 from .once import once_differentiable, unviewed
-from .placed import Given, by_groups, by_role
+from .placed import by_groups, by_role
 from .products import check_float32
 
 
@@ -42,7 +43,7 @@ class Conv2d(torch.autograd.Function):
         (stride, padding, dilation, formats, stream), size = ctx.options, tuple(w.shape[2:])
         shape = x.shape[0], x.shape[1] // ctx.groups, *x.shape[2:]
         gx, gw = [], []
-        draws = by_groups(Given.of(stream, g, formats.g), ctx.groups)
+        draws = by_groups(given(stream, g, formats.g), ctx.groups)
         for last, own, top, draw in zip(ctx.last, w.chunk(ctx.groups), g.chunk(ctx.groups, 1), draws, strict=True):
             if ctx.needs_input_grad[0]:
                 gx.append(conv_products.input_gradient(top, own, shape, stride, padding, dilation, formats, draw))

@@ -9,8 +9,43 @@ from hbfp.format import HBFPFormat
 from ..gpu.runtime import on, serves
 from .formats import Formats
 from .memory import plain
+from .placed import Draw, Given
 
-__all__ = ["Stack", "product", "serves"]
+__all__ = ["Stack", "drawn", "given", "product", "serves"]
+
+
+def drawn(matrix: torch.Tensor, fmt: HBFPFormat, stream: Any, axis: int) -> torch.Tensor | None:
+    """The noise of a matrix (rows, columns), on its device; None where none is drawn.
+
+    ``stream`` is what draws: a stream, a :class:`~golden.nn.placed.Draw`, or numbers that were drawn before. What the
+    kernels serve is drawn there, if the stream has its state there, too.
+    """
+    if fmt.rounding != "stochastic" or stream is None:
+        return None
+    shape = matrix.shape[0], matrix.shape[1]
+    if isinstance(stream, Given):
+        return stream.numbers.reshape(shape).to(matrix.device)
+    if not serves(matrix):
+        return torch.from_numpy(stream.draw(shape, fmt, axis=axis)).to(matrix.device)
+    from ..gpu import noise
+    if isinstance(stream, Draw):
+        key, first = stream.key ^ stream.step, stream.first
+        found = noise.drawn(key, shape[::-1] if stream.turned else shape, fmt, matrix.device, first=first)
+        return found.T if stream.turned else found
+    buffer = getattr(stream, "buffer", None)
+    if buffer is None or buffer.device != matrix.device:
+        return torch.from_numpy(stream.draw(shape, fmt, axis=axis)).to(matrix.device)
+    return noise.of_stream(buffer, shape, fmt, axis=axis)
+
+
+def given(draw: Any, g: torch.Tensor, fmt: HBFPFormat) -> Any:
+    """How images (N, C, H, W) draw as a matrix (pixels, C), by position; a stream stays as it is."""
+    if not isinstance(draw, Draw) or fmt.rounding != "stochastic":
+        return draw
+    n, c, h, w = g.shape
+    numbers = drawn(g.new_empty(1).expand(n * h * w, c), fmt, draw, -1)
+    assert numbers is not None
+    return Given(numbers.view(n, h, w, c))
 
 
 class Stack:

@@ -141,14 +141,6 @@ class Given:
     def __init__(self, numbers: torch.Tensor) -> None:
         self.numbers = numbers
 
-    @classmethod
-    def of(cls, draw: Any, g: torch.Tensor, fmt: HBFPFormat) -> Any:
-        """How images (N, C, H, W) draw as a matrix (pixels, C), by position; a stream stays as it is."""
-        if not isinstance(draw, Draw) or fmt.rounding != "stochastic":
-            return draw
-        n, c, h, w = g.shape
-        return cls(torch.from_numpy(draw.draw((n * h * w, c), fmt)).view(n, h, w, c))
-
     def draw(self, shape: tuple[int, ...], fmt: HBFPFormat, *, axis: int = -1) -> np.ndarray:
         """As :meth:`Draw.draw`."""
         return array(self.numbers.reshape(shape))

@@ -88,7 +88,7 @@ class Operand:
         """For the kernels of :mod:`golden.gpu`: one for both axes, unless each draws numbers of its own."""
         if self._stack is not None:
             return self._stack
-        noise = _drawn(self.source, self.fmt, self.stream, axis)
+        noise = converted.drawn(self.source, self.fmt, self.stream, axis)
         shared = noise is None or self.fmt.square or not isinstance(self.stream, Stream)
         stack = converted.Stack(self.source[None], self.fmt, noise, both=self.both and shared)
         if shared:
@@ -119,7 +119,7 @@ class Encoded:
             self._found = lanes.encoded(np.ascontiguousarray(self.source), self.fmt, stream, axis=axis)
             return
         self.noise = (stream.draw(tuple(self.source.shape), self.fmt, axis=axis) if self.on_host else
-                      _drawn(self.source, self.fmt, stream, axis))
+                      converted.drawn(self.source, self.fmt, stream, axis))
 
     @property
     def values(self) -> Any:
@@ -166,14 +166,7 @@ class Encoded:
 
 def pieces_of(matrix: torch.Tensor, fmt: HBFPFormat, stream: Stream | None, axis: int) -> portable.Pieces:
     """A matrix in HBFP as tensors, on any device; ``stochastic`` draws from ``stream``."""
-    return portable.encoded(matrix, fmt, _drawn(matrix, fmt, stream, axis), axis=axis)
-
-
-def _drawn(matrix, fmt, stream, axis):
-    """The noise of a matrix on its device; None where none is drawn."""
-    if fmt.rounding != "stochastic" or stream is None:
-        return None
-    return torch.from_numpy(stream.draw(tuple(matrix.shape), fmt, axis=axis)).to(matrix.device)
+    return portable.encoded(matrix, fmt, converted.drawn(matrix, fmt, stream, axis), axis=axis)
 
 
 class Resumed(Stream):

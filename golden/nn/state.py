@@ -35,31 +35,43 @@ NO_SCRIPT = ("HBFP products have no form in TorchScript; torch.export.export kee
 
 
 class _BufferStream(Stream):
-    """A stream whose state lives in a module's buffer, so that it is saved, copied and moved with it."""
+    """A stream whose state lives in a module's buffer, so that it is saved, copied and moved with it.
+
+    On a GPU the numbers are drawn where the buffer is (:func:`golden.nn.converted.drawn`), and nothing waits for it.
+    """
 
     def __init__(self, buffer):
+        self.take(buffer)
+
+    def take(self, buffer):
+        """Go on from another buffer."""
         self.buffer = buffer
-        self.state = array(buffer.cpu()).view(np.uint32)      # shares memory on the CPU
+        self._shared = array(buffer).view(np.uint32) if buffer.device.type == "cpu" else None
+
+    @property
+    def state(self):
+        """As of :class:`Stream`: the buffer's memory on the CPU, elsewhere a copy."""
+        return array(self.buffer.cpu()).view(np.uint32) if self._shared is None else self._shared
 
     def words(self, beats):
-        words = super().words(beats)
-        if self.buffer.device.type != "cpu":
-            self.buffer.copy_(torch.from_numpy(self.state.view(np.int32)))
+        if self._shared is not None:
+            return super().words(beats)
+        host = _BufferStream(self.buffer.cpu())
+        words = host.words(beats)
+        self.buffer.copy_(host.buffer)
         return words
 
 
-class _Repeated(Stream):
+class _Repeated(_BufferStream):
     """The noise of an earlier forward pass; once that is over, for the backward pass, the live stream."""
 
-    def __init__(self, state, live):
-        self.state, self.live, self.over = state.copy(), live, False
-
-    def words(self, beats):
-        return self.live.words(beats) if self.over else super().words(beats)
+    def __init__(self, buffer, live):
+        super().__init__(buffer.clone())
+        self.live = live
 
     def finish(self):
         """The pass is over: from here on the numbers are those of the live stream."""
-        self.over, self.state = True, self.live.state
+        self.take(self.live.buffer)
 
 
 def untraced_noise(forward: Any) -> Any:
@@ -182,7 +194,7 @@ class HBFPState(torch.nn.Module):
     def _noise(self):
         """The stream of one forward pass."""
         live = _BufferStream(self.noise_state)
-        earlier = self.hbfp_earlier(live.state.copy())
+        earlier = self.hbfp_earlier(self.noise_state.clone())
         return live if earlier is None else _Repeated(earlier, live)
 
     def hbfp_earlier(self, now: Any) -> Any:

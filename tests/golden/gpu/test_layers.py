@@ -115,3 +115,33 @@ def test_layers_are_really_forced(device):
     assert portable.on_host(x) and not converted.serves(x)
     with runtime.forced():
         assert converted.serves(x.to(device)) and not portable.on_host(x.to(device))
+
+
+@pytest.mark.parametrize("noise", ["lanes", "position"])
+def test_noise_is_drawn_on_the_device(device, monkeypatch, noise):
+    """No host draws, and none waits for the state."""
+    from golden.nn import placed, state
+
+    def never(*args, **more):
+        raise AssertionError("drawn on the host")
+    layer = gn.convert(torch.nn.Linear(9, 4), FORMATS["stochastic tile"], seed=3, noise=noise).to(device)
+    monkeypatch.setattr(placed, "drawn", never)
+    monkeypatch.setattr(state._BufferStream, "words", never)
+    with runtime.forced():
+        layer(torch.ones(3, 9, device=device, requires_grad=True)).sum().backward()
+
+
+def test_checkpointed_layers_repeat_their_noise(device):
+    from torch.utils.checkpoint import checkpoint
+    x = torch.randn(5, 9, generator=torch.Generator().manual_seed(1)).to(device)
+
+    def passed(again):
+        layer = gn.convert(torch.nn.Linear(9, 4, bias=False), FORMATS["stochastic tile"], seed=3).to(device)
+        with torch.no_grad():
+            layer.weight.copy_(torch.linspace(-1, 1, 36).view(4, 9))
+        y = checkpoint(layer, x, use_reentrant=False) if again else layer(x)
+        y.sum().backward()
+        return y.detach(), layer.weight.grad, layer.noise_state
+    with runtime.forced():
+        for a, b in zip(passed(False), passed(True), strict=True):
+            assert torch.equal(a, b)
