@@ -25,7 +25,7 @@ def untyped(tree):
     for function in (node for body in bodies for node in body if isinstance(node, ast.FunctionDef)):
         if function.name.startswith("_") and function.name not in ("__init__", "__call__"):
             continue
-        if any(ast.unparse(each) == "triton.jit" for each in function.decorator_list):
+        if any(ast.unparse(each).partition("(")[0] == "triton.jit" for each in function.decorator_list):
             continue
         arguments = function.args
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
@@ -44,7 +44,7 @@ def test_what_is_untyped_is_seen():
                        ("def f(a: int): ...", ["f"]), ("def _f(a): ...", []),
                        ("class C:\n  def __init__(self, *a) -> None: ...", ["__init__"]),
                        ("class _C:\n  def f(self): ...", []), ("class C:\n  def f(self, *, b): ...", ["f"]),
-                       ("@triton.jit\ndef f(a): ...", []), ("@jit\ndef f(a): ...", ["f"])]:
+                       ("@triton.jit(a=1)\ndef f(a): ...", []), ("@jit\ndef f(a): ...", ["f"])]:
         assert list(untyped(ast.parse(text))) == seen, text
 
 
