@@ -13,7 +13,18 @@ from rich.table import Table
 
 from hbfp import files
 from hbfp.extras import need
-from hbfp.values import OptionError, choice, make_folder, number, refuse, whole, words_of, writable_folder, writing
+from hbfp.values import (
+    OptionError,
+    choice,
+    make_folder,
+    number,
+    refuse,
+    shown,
+    whole,
+    words_of,
+    writable_folder,
+    writing,
+)
 
 from ...command import options
 from .formats import Format
@@ -188,8 +199,14 @@ def _train(work, data, seeds, folder, given, bar):
     for some in [left] * bool(left) if together else [[seed] for seed in left]:
         line = bar.add_task(f"{work.format.name}, seed {', '.join(map(str, some))}", total=None, loss="")
         job = Job(work, data, some, given["model"])
-        for seed, result in zip(some, job.run(folder / "runs", given["every"], partial(_advance, bar, line)),
-                                strict=True):
+        try:
+            found = job.run(folder / "runs", given["every"], partial(_advance, bar, line))
+        except RuntimeError as error:
+            if job.step:
+                raise
+            text = next(iter(str(error).splitlines()), "")
+            raise TaskError(f"the model of {work.task.name} does not run on its data: {shown(text, 300)}") from error
+        for seed, result in zip(some, found, strict=True):
             files.write_json(_place(folder, work, seed), result)
             if given["tensorboard"]:
                 _events(result, folder / "tensorboard" / f"{work.key(seed)}")

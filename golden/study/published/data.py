@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from hbfp.values import OptionError, shown
+
 from ...vision import torchvision
 from .. import tasks
 from . import folders
@@ -121,6 +123,18 @@ def lacking(table: Mapping[str, Any], folder: Path) -> list[str]:
 
 
 def load(table: Mapping[str, Any], folder: Path, models: Path | None = None) -> Any:
-    """The data of the table ``data`` of a task, from a folder; ``models`` is that of the model, if it has one."""
+    """The data of the table ``data`` of a task, from a folder; ``models`` is that of the model, if it has one.
+
+    Raises
+    ------
+    TaskError
+        If the files cannot be read; one line.
+    """
     found, given = loader(table)
-    return found.load(folder, models, **given)
+    try:
+        return found.load(folder, models, **given)
+    except (TaskError, OptionError, ModuleNotFoundError):
+        raise
+    except Exception as error:    # of many kinds: pickles, texts and images that are none
+        line = next(iter(str(error).splitlines()), "")
+        raise TaskError(f"data of {folder} cannot be read: {type(error).__name__}: {shown(line, 300)}") from error

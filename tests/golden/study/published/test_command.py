@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from golden.__main__ import main  # noqa: E402
 from golden.study.published import generate  # noqa: E402
 from golden.study.published.results import cells, rows  # noqa: E402
-from golden.study.published.task import names, read  # noqa: E402
+from golden.study.published.task import FOLDER, names, read  # noqa: E402
 
 
 def check(task, formats, folder, shown):
@@ -88,6 +88,16 @@ def test_wrong(words, line, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["train", *words])
     assert (stop.value.code, capsys.readouterr().err) == (2, f"python -m golden: error: {line}\n")
+
+
+def test_a_model_that_does_not_fit(tmp_path, capsys):
+    path = tmp_path / "own.toml"
+    path.write_text((FOLDER / "digits.toml").read_text().replace("[64, 128, 64]", "[63, 10]"))
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "--task", str(path), "--formats", "fp32", "--out", str(tmp_path), "--steps", "1"])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == ("python -m golden: error: the model of own does not run on its data: mat1 and "
+                                       "mat2 shapes cannot be multiplied (32x64 and 63x10)\n")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

@@ -3,12 +3,15 @@
 Covers: golden/study/published/generate.py, golden/study/published/samples.py.
 """
 
+import re
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from golden.study.published import generate  # noqa: E402
 from golden.study.published.data import Words, cropped, lacking, load  # noqa: E402
+from golden.study.published.task import TaskError  # noqa: E402
 
 CIFAR = {"cifar10": (["cifar-10-batches-py/" + name for name in (
     "data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch", "batches.meta")], 10,
@@ -37,6 +40,15 @@ def test_cifar(kind, tmp_path, monkeypatch):
     seen = torch.cat([plain.batch(0, step, 8)[0][0] for step in range(5)])
     assert len(seen.flatten(1).unique(dim=0)) == train               # every image once in an epoch
     assert sum(len(y) for _, y in data.tests(3)) == test
+
+
+def test_a_broken_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(generate, "IMAGES", 1)
+    generate.GENERATORS["cifar100"](tmp_path)
+    (tmp_path / "cifar-100-python/train").write_bytes(b"")
+    line = f"data of {tmp_path} cannot be read: EOFError: Ran out of input"
+    with pytest.raises(TaskError, match=f"^{re.escape(line)}$"):
+        load({"kind": "cifar100"}, tmp_path)
 
 
 def test_cropped_by_hand():
