@@ -1,18 +1,17 @@
 """The vector unit, untimed and bit exact: executes instruction words on rows of FP32 bit patterns.
 
-Arithmetic is that of :mod:`golden.fp32` with flushed subnormals and of :mod:`golden.functions`. Sums are formed in
-the hardware's order: each lane adds its elements in the order of the beats, starting from -0, then neighbouring
+Arithmetic is that of :mod:`golden.vector.arithmetic` and of :mod:`golden.functions`. Sums are formed in the
+hardware's order: each lane adds its elements in the order of the beats, starting from -0, then neighbouring
 lanes are added in a tree: (0, 1), (2, 3) ..., then pairs of those.
 """
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 
 import numpy as np
 
 from hbfp.checks import check_kind, check_range
 
-from .. import fp32, functions
+from .. import functions
 from ..fast import functions as fast
 from ..number.arrays import check_shape, listed, patterns
 from ..position import dropped
@@ -36,8 +35,8 @@ from ..spec.vector import (
     field_values,
     length_of,
 )
+from .arithmetic import add, larger, mul
 
-_add, _mul, _max = (partial(operation, subnormals="flush") for operation in (fp32.add, fp32.mul, fp32.max))
 SIGN = np.uint32(1 << 31)
 #: Elements from which the compiled functions are worth their compilation, about a second each.
 LARGE = 1 << 17
@@ -253,16 +252,16 @@ class Machine:
         a, c = a ^ SIGN * np.uint32(f["negate_a"]), c ^ SIGN * np.uint32(f["negate_c"])
         match f["op"]:
             case Op.MULADD:
-                value = _add(_mul(a, b), c)
+                value = add(mul(a, b), c)
             case Op.MAX:
-                value = _max(a, b)
+                value = larger(a, b)
             case Op.GATE:
                 value = np.where(positive(a), b, np.uint32(0))
         return second_step(POSTS[f["post"]], value)
 
     def _reduce(self, how, x):
         """Sum or maximum of each row, in the order of the lanes."""
-        lanes, step = self.unit.lanes, _add if how == Reduce.SUM else _max
+        lanes, step = self.unit.lanes, add if how == Reduce.SUM else larger
         beats = -(-x.shape[-1] // lanes)
         padded = np.full((*x.shape[:-1], beats * lanes), IDENTITY[how], dtype=np.uint32)
         padded[..., :x.shape[-1]] = x
