@@ -7,6 +7,7 @@ The decoder of the Verilog, the golden machine and whoever writes programs take 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 
 from ..system import Accelerator
 from .instructions import ARGUMENTS, EXTRAS, IllegalInstruction, Instruction, Memory, Opcode
@@ -40,6 +41,7 @@ class Rule:
                 for name, value in (("low", self.low), ("high", self.high), ("step", self.step))}
 
 
+@lru_cache(64)
 def sizes(accelerator: Accelerator) -> dict[str, int]:
     """The sizes that rules name."""
     return {"lanes": accelerator.lanes, "rows": accelerator.core.rows, "height": accelerator.core.height,

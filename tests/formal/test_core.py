@@ -53,7 +53,8 @@ class Align(Component):
         return m
 
 
-@pytest.mark.parametrize("sum_width, width, guard, exponent_width", [(4, 6, 0, 3), (5, 9, 2, 4), (6, 10, 1, 5)])
+@pytest.mark.parametrize("sum_width, width, guard, exponent_width", sweep(2, [
+    (4, 6, 0, 3), (6, 10, 1, 5), (5, 9, 2, 4)]))
 def test_alignment_errs_by_half_a_step(sum_width, width, guard, exponent_width):
     """|o * 2^d - (exact sum)| <= 2^d / 2, ties up, at the larger exponent; exact where both are equal.
 
@@ -115,8 +116,8 @@ class Column(Component):
         return m
 
 
-@pytest.mark.parametrize("multiplier", MULTIPLIERS)
-@pytest.mark.parametrize("mantissa, terms", [(2, 4), (3, 2), (4, 1), (6, 1)])
+@pytest.mark.parametrize("mantissa, terms, multiplier", sweep(3, [
+    (*sizes, multiplier) for sizes in ((2, 4), (3, 2), (4, 1), (6, 1)) for multiplier in MULTIPLIERS]))
 def test_group_is_the_plain_dot_product(mantissa, terms, multiplier):
     """For all mantissas of the format: -2^m is none."""
     wide = 2 * mantissa + terms.bit_length() + 2

@@ -8,6 +8,7 @@ from golden.spec.floats import FP32, FloatFormat
 from rtl.fp32.arith import Add
 from rtl.fp32.convert import IntToFp32
 from rtl.fp32.units import FP32_UNITS
+from tests.cases import sweep
 from tests.formal.prove import proved
 
 E4F3, E3F2 = FloatFormat(4, 3), FloatFormat(3, 2)
@@ -58,7 +59,7 @@ def test_adder_is_ieee(subnormals):
     assert check("add", FP32, "(fp.add RNE A B)", "ab", subnormals, 1800)
 
 
-@pytest.mark.parametrize("subnormals", ["gradual", "flush"])
+@pytest.mark.parametrize("subnormals", sweep(2, ["gradual", "flush"]))
 @pytest.mark.parametrize("name, term, fmt", [
     pytest.param("add", "(fp.add RNE A B)", FloatFormat(5, 10), marks=pytest.mark.slow),
     pytest.param("sub", "(fp.sub RNE A B)", FloatFormat(5, 10), marks=pytest.mark.slow),
@@ -103,7 +104,8 @@ def test_integer_is_ieee():
     assert proved(FP32_UNITS["fp32.from_int32"](), "from_int32", f"(= {to_fp(FP32, 'o')} ((_ to_fp 8 24) RNE a))")
 
 
-@pytest.mark.parametrize("width, exponent", [(3, 6), (8, 8), (17, 10), (22, 12), (25, 11), (40, 18), (60, 10)])
+@pytest.mark.parametrize("width, exponent", sweep(2, [
+    (3, 6), (8, 8), (22, 12), (17, 10), (25, 11), (60, 10), (40, 18)]))
 def test_scaled_integer_is_ieee(width, exponent):
     """All integers with all scales.
 

@@ -77,7 +77,7 @@ def test_the_accelerator(tmp_path, capsys):
     assert "$signal" not in (tmp_path / f"{name}.v").read_text()    # every signal has the name that waves show
 
 
-@pytest.mark.parametrize("unit", sweep(2, CORE_UNITS))
+@pytest.mark.parametrize("unit", sweep(5, CORE_UNITS))
 def test_unit_alone(tmp_path, unit):
     some = (["--block", "1,4", "--share", "2"] if unit in SHARED else
             ["--block", "1,4", "--sparse", "1,2"] if unit in SPARSE else ["--block", "1,2"])

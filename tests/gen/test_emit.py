@@ -6,12 +6,14 @@ Covers: gen/keywords.py.
 
 import hashlib
 import itertools
+import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache
 
 import pytest
 from amaranth import Module
@@ -44,23 +46,23 @@ def test_same_input_same_bytes(tmp_path):
     assert hashlib.sha256(texts[0][name]).hexdigest() in texts[0]["manifest.json"].decode()
 
 
-@pytest.mark.parametrize("name", ["tiny", "aligned"])
+@pytest.mark.parametrize("name", sweep(2, ["tiny", "aligned"]))
 def test_twice_in_one_process_same_bytes(name):
     assert Emitted(DESIGNS[name]).text == emitted(name).text
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", sweep(3, DESIGNS))
 def test_no_vector_without_bits(name):
     assert "[-1:0]" not in emitted(name).text
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", sweep(3, DESIGNS))
 def test_text_says_nothing_of_its_source(name):
     text = emitted(name).text
     assert not re.search(r"\(\* *(src|generator|amaranth)|\.py|" + re.escape(str(ROOT)), text)
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", sweep(3, DESIGNS))
 def test_every_module_is_defined_once_and_used(name):
     text, top = emitted(name).text, emitted(name).manifest["top"]
     defined = re.findall(r"^module (\S+?)\(", text, re.MULTILINE)
@@ -69,7 +71,7 @@ def test_every_module_is_defined_once_and_used(name):
     assert used | {top} == set(defined)
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", sweep(3, DESIGNS))
 def test_counts_are_those_of_the_text(name):
     parts = modules(emitted(name).text)
 
@@ -81,6 +83,12 @@ def test_counts_are_those_of_the_text(name):
         return found
     counts = {part: row["count"] for part, row in emitted(name).manifest["modules"].items()}
     assert counts == total(emitted(name).manifest["top"])
+
+
+@cache
+def core(words):
+    """Modules of a core, made once for the tests of all its units."""
+    return rtlil(json.loads(words), "core")
 
 
 def rtlil(values, unit):
@@ -136,7 +144,7 @@ def test_units_have_the_names_they_have_in_the_core(unit):
         values |= {"block": (1, 16), "share": 2}
     if unit in ("sparse_weights", "placement"):
         values |= {"block": (1, 16), "sparse": (1, 2)}
-    whole, alone = rtlil(values, "core"), rtlil(values, unit)
+    whole, alone = core(json.dumps(values)), rtlil(values, unit)
     assert all(whole[name] == text for name, text in alone.items())
 
 

@@ -51,7 +51,7 @@ endmodule""")
     assert not any(entry.notes for entry in module.declared.values())
 
 
-@pytest.mark.parametrize("make", [lambda: make_unit("core", design_from_values({"rows": 4})),
+@pytest.mark.parametrize("make", [lambda: make_unit("core", design_from_values({"rows": 2, "block": (1, 2)})),
                                   lambda: make_part("dispatch", {"depth": 4})], ids=["core", "dispatch"])
 def test_comments_are_what_the_manifest_says(make):
     """Of all streams of the top: each field has its bits in a comment, and the plain text has no such lines."""

@@ -11,7 +11,7 @@ from gen.units import make_part, make_unit
 from hbfp.files import ROOT
 from hbfp.options import design_from_values
 
-SMALL = {"rows": 4, "block": (1, 4), "depth": 8}
+SMALL = {"rows": 2, "block": (1, 2), "depth": 8}
 
 
 def test_lines_of_a_comment():
@@ -26,7 +26,8 @@ def test_lines_of_a_comment():
 
 @pytest.mark.parametrize("make", [
     lambda: make_unit("core", design_from_values(SMALL)),
-    lambda: make_unit("core", design_from_values(SMALL | {"accumulate": "aligned", "multiplier": "recoded"})),
+    pytest.param(lambda: make_unit("core", design_from_values(
+        SMALL | {"accumulate": "aligned", "multiplier": "recoded"})), marks=pytest.mark.slow),
     lambda: make_part("vector.lean", {"lanes": 2}), lambda: make_part("dispatch", {"depth": 4}),
     lambda: make_part("butterfly", {"pods": 4}), lambda: make_part("crossbar", {"pods": 4})],
     ids=["core", "aligned", "vector", "dispatch", "butterfly", "crossbar"])

@@ -58,7 +58,7 @@ def test_nothing_is_left_to_fold(monkeypatch):
         found[module.head] = [line for item in module.items for line in item.lines()] == before
     steps = TEXTS["readable"].steps
     emitter = Emitter()
-    emitter.convert(make_unit("core", design_from_values({"rows": 8})))
+    emitter.convert(make_unit("core", design_from_values({"rows": 2, "block": (1, 2)})))
     monkeypatch.setitem(TEXTS, "plain", Text((*steps[:steps.index(fold) + 1], again), people=True))
     verilog(emitter, "plain")
     assert len(found) > 15 and all(found.values())

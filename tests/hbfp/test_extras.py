@@ -33,7 +33,7 @@ def without(library, call, words, folder):
     return subprocess.run([sys.executable, "-c", program, *words], cwd=folder, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("part, words, library, extra", sweep(2, MISSING))
+@pytest.mark.parametrize("part, words, library, extra", sweep(4, MISSING))
 def test_missing_library_in_one_line(tmp_path, part, words, library, extra):
     if library != "torch" and words[:1] in (["tune"], ["layers"]) and not importlib.util.find_spec("torch"):
         pytest.skip("PyTorch itself is missing")

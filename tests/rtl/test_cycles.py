@@ -63,7 +63,8 @@ DESIGNS = {
 LONG = ("one-bank-aligned", "one-bank-segments", "one-bank-pipelined-long", "one-bank-wide", "one-bank-sparse",
         "sparse-wide-share", "one-tile-long", "one-tile-sparse", "one-tile-fp32", "share2", "share4", "one-tile-tall",
         "pipelined-most", "pipelined-turns", "pipelined-elements", "pipelined-share", "wide-long", "wide-share4",
-        "sparse-long", "sparse-share", "pipelined-fp32")
+        "sparse-long", "sparse-share", "pipelined-fp32", "pipelined-turns2", "wide", "share8", "sparse", "long",
+        "plain", "share2-aligned", "one-bank-turns", "one-bank", "one-bank-int")
 DEPTH = 30
 
 

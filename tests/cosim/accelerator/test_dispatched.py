@@ -23,6 +23,7 @@ from hbfp.isa.registers import Cause
 from hbfp.program import Program, Region
 from hbfp.system import Share
 from rtl.accelerator.front import unit
+from tests.cases import sweep
 
 from .built import TWO, opened, renewed
 
@@ -175,7 +176,7 @@ def play(device, serving, numbers, gaps):
     return [each.completion for each in found]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", sweep(3, range(8)))
 def test_requests_at_random_times_beside_training(built, device, seed):
     """Each completion to the cycle, of batches of every fill; training's end, too."""
     pick = Random(seed)

@@ -17,6 +17,7 @@ from cosim.bench.tiling import Tiling, commands, most_terms, w_beats, x_beats
 from golden.core.core import encode
 from hbfp.design import TILE_BITS, Design
 from hbfp.format import HBFPFormat
+from tests.cases import sweep
 
 #: What the protocol benches see by themselves, without data for it.
 PROTOCOL = {"refused command", "reset in mid-stream", "o stalls while i_x waits", "i_x idles while o is ready"}
@@ -70,7 +71,7 @@ def test_no_blocks_reach_the_other_corners():
     rng = np.random.default_rng(0)
     # Where nothing is rounded to even, halves are no ties, and what is near the largest mantissa need not saturate.
     by_rounding = {f"converter: {name}" for name in ("tie to even, down", "tie to even, up", "saturated by rounding")}
-    for fmt in FORMATS[::3]:
+    for fmt in FORMATS[::7]:
         design = core(fmt)
         elements = design.encode_lanes * design.encode_beats
         out = set(unreachable(design, "encode"))
@@ -103,8 +104,9 @@ def lines(blocks, axis):
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
-def test_directed_products_reach_every_corner():
-    for design in CORES:
+@pytest.mark.parametrize("part", sweep(7, range(7)))
+def test_directed_products_reach_every_corner(part):
+    for design in CORES[part::7]:
         asked = {name for name in reachable(design) if not name.startswith("converter: ")} - PROTOCOL
         coverage, reference = counted(design, asked), CoreReference(design)
         for work in directed_products(design):

@@ -105,7 +105,8 @@ def test_standstill_fails_and_names_the_streams(tmp_path):
 
 @pytest.mark.parametrize("values", [
     {"rows": 1, "cols": 1, "block": (1, 1), "mantissa": 2, "exponent": 5, "depth": 1},
-    {"arithmetic": "int", "mantissa": 7, "rows": 4, "cols": 3, "growth": 0}], ids=["smallest", "one pass"])
+    pytest.param({"arithmetic": "int", "mantissa": 7, "rows": 4, "cols": 3, "growth": 0}, marks=pytest.mark.slow)],
+    ids=["smallest", "one pass"])
 def test_good_cores_with_few_corners_pass(values):
     """A core of one element and one row has few results and corners; one without growth takes one pass a command."""
     result = run_bench(emit(design_from_values(values)))
@@ -119,8 +120,9 @@ def test_nothing_ran_is_no_pass(tmp_path):
 
 
 @pytest.mark.parametrize("values", [
-    {"preset": "tiny"}, {"rows": 4, "block": (1, 8), "accumulate": "aligned", "rounding": "stochastic", "exponent": 6,
-                         "depth": 32, "growth": 5},
+    pytest.param({"preset": "tiny"}, marks=pytest.mark.slow),
+    {"rows": 4, "block": (1, 8), "accumulate": "aligned", "rounding": "stochastic", "exponent": 6, "depth": 32,
+     "growth": 5},
     pytest.param({"rows": 4, "block": (1, 16), "share": 4, "depth": 32}, marks=pytest.mark.slow)],
     ids=["tiny", "aligned", "share"])
 def test_core_keeps_its_contract(values):

@@ -48,7 +48,7 @@ def test_a_wrong_value_is_seen(player):
 
 @pytest.mark.cosim
 def test_command(capsys, tmp_path):
-    assert main(["--requests", "2", "--json", str(tmp_path / "d.json")]) == 0
+    assert main(["--requests", "1", "--json", str(tmp_path / "d.json")]) == 0
     assert "passed" in capsys.readouterr().out
     assert '"mismatches": 0' in (tmp_path / "d.json").read_text()
 

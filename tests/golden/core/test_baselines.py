@@ -8,6 +8,7 @@ import pytest
 from golden.core.baselines import BASELINES, matmul_bf16, matmul_fma, matmul_fp32, matmul_int
 from golden.number.to_fp32 import to_bf16
 from hbfp.arithmetic import KINDS
+from tests.cases import sweep
 
 from ..exact import exact_fp32
 from ..test_matmul import fraction, operands
@@ -45,8 +46,7 @@ def test_product_rounds_operands_itself(name):
 # --- Products -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rows", [1, 8, 32])
-@pytest.mark.parametrize("scale", [0, -62, 57])
+@pytest.mark.parametrize("scale, rows", sweep(2, [(scale, rows) for scale in (0, -62, 57) for rows in (1, 8, 32)]))
 def test_fp32_baseline(rows, scale):
     x, w = operands(5, 4, 40, 3, 3, scale)
     want = np.zeros((4, 3), np.int64)
@@ -77,8 +77,7 @@ def test_bf16_baseline(rows):
         assert int(matmul_bf16(x, w, rows)[i, j].view(np.uint32)) == acc
 
 
-@pytest.mark.parametrize("rows", [1, 8, 32])
-@pytest.mark.parametrize("scale", [0, -70])
+@pytest.mark.parametrize("scale, rows", sweep(2, [(scale, rows) for scale in (0, -70) for rows in (1, 8, 32)]))
 def test_fma_baseline(rows, scale):
     """One rounding a term, subnormals kept: at 2^-140 most sums are."""
     x, w = operands(8, 4, 40, 3, scale=scale)

@@ -15,6 +15,7 @@ from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 from hbfp.system import Accelerator
+from tests.cases import sweep
 
 from .running import checked
 
@@ -45,7 +46,7 @@ def check(model, machine, count=40):
             if each.opcode == Opcode.MULTIPLY and each["first"]]
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", sweep(2, MACHINES))
 def test_linear_layers_are_sparse(machine):
     """All of them, of terms that fill no block, too."""
     machine = MACHINES[machine]

@@ -16,6 +16,7 @@ from hbfp.isa.instructions import Instruction, Opcode, Unit, Wait
 from hbfp.isa.registers import Cause
 from hbfp.program import Program, Region
 from hbfp.system import Accelerator, Share
+from tests.cases import sweep
 
 from .plain import Plain
 
@@ -66,7 +67,7 @@ def test_the_vector_unit_forgets():
     assert not machine.vector.known.scalars and machine.vector.machine.length == machine.vector.unit.longest
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", sweep(3, range(3)))
 def test_pairs_compute_what_each_does_alone(seed):
     """In shares with nothing in common; each word of DRAM, in which all words of the memories are by then."""
     part = SYSTEM.share(4)
@@ -135,7 +136,7 @@ def beside(made, filled):
     return machine.dram.data.tobytes(), machine.dram.defined.tobytes(), why, kept
 
 
-@pytest.mark.parametrize("count", [25, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", sweep(2, [10, 2000]))
 def test_isolation(count):
     """Random programs, half of them with an address, stride or count that is wrong, beside another's share: no word of
     it is written, and none is read, as what it holds makes no difference."""

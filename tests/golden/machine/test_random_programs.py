@@ -52,7 +52,7 @@ def machine(mantissa, block, accumulate, queue, vector_lanes=8, rounding="rne", 
                        vector_lanes=vector_lanes)
 
 
-@pytest.mark.parametrize(["design"], sweep(2, ((each,) for each in (*DESIGNS, *WIDE, *SPARSE, *SPARSE_WIDE, *OBLONG))))
+@pytest.mark.parametrize(["design"], sweep(4, ((each,) for each in (*DESIGNS, *WIDE, *SPARSE, *SPARSE_WIDE, *OBLONG))))
 def test_programs_are_legal_and_race_free(design):
     seen = Counter()
     for seed in range(6):
@@ -113,7 +113,7 @@ def test_programs_give_numbers():
     assert finite.mean() > 0.5
 
 
-@pytest.mark.parametrize(["design"], sweep(2, ((each,) for each in (
+@pytest.mark.parametrize(["design"], sweep(4, ((each,) for each in (
     *DESIGNS, (8, (1, 32), "fp32", 4), (8, (1, 16), "fp32", 4, 1), (6, (1, 4), "fp32", 4, 4),
     (8, (1, 8), "fp32", 4, 8, "stochastic"), (8, (1, 16), "fp32", 4, 8, "stochastic"),
     (4, (8, 8), "fp32", 4, 8, "stochastic"), *WIDE, *SPARSE, *SPARSE_WIDE, *OBLONG))))
@@ -157,7 +157,7 @@ def seen_in_dram(memories, memory, lost):
     return np.argwhere(good if memory.endswith("exponent") else good.repeat(blocks.shape[axis + 1], axis))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 5])
+@pytest.mark.parametrize("seed", sweep(3, [0, 1, 5]))
 @pytest.mark.parametrize("memory", ["v_data", "x_data", "x_exponent", "w_data", "w_exponent", "w_invalid"])
 def test_every_word_can_be_seen_in_dram(memory, seed):
     """One word that is changed before the end of the random part changes DRAM."""

@@ -12,6 +12,7 @@ from torch.autograd import forward_ad  # noqa: E402
 
 import golden.nn as gn  # noqa: E402
 from golden.study.resnet import resnet20  # noqa: E402
+from tests.cases import sweep  # noqa: E402
 
 F = torch.nn.functional
 
@@ -62,7 +63,7 @@ def gradients(net, run, x):
     return [y.detach(), *(p.grad.clone() for p in net.parameters())]
 
 
-@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("name", sweep(2, ["convolutions", "transformer"]))
 def test_compiled_without_breaks_to_the_same_bits(name):
     make, data = NETS[name]
     net, x = gn.convert(make(), "hbfp8"), data()
@@ -78,7 +79,7 @@ def test_compiled_without_breaks_to_the_same_bits(name):
 
 @pytest.mark.parametrize("make, x, operators", [
     (Transformer, tokens(), {"linear", "add_bias", "matmul"}),
-    (resnet20, torch.randn(2, 3, 32, 32), {"linear", "add_bias", "conv2d"}),
+    pytest.param(resnet20, torch.randn(2, 3, 32, 32), {"linear", "add_bias", "conv2d"}, marks=pytest.mark.slow),
     (Convolutions, torch.randn(3, 4, 6), {"conv2d", "conv3d", "conv_transpose3d"})])
 def test_exported_programs_keep_every_bit(make, x, operators, tmp_path):
     """And hold the products as operators by name, with their formats."""

@@ -20,6 +20,7 @@ from golden.study import experiment, sweep  # noqa: E402
 from golden.study.experiment import Run, train  # noqa: E402
 from golden.study.tasks import load  # noqa: E402
 from hbfp.format import HBFPFormat  # noqa: E402
+from tests import cases  # noqa: E402
 
 HBFP4 = HBFPFormat(mantissa=4, block=(1, 16))
 STOCHASTIC = HBFPFormat(mantissa=4, block=(1, 16), rounding="stochastic")
@@ -34,8 +35,8 @@ def test_every_seed_in_range_trains(seed):
     assert train(Run(fmt=HBFP4, epochs=1, batch=500, seed=seed))["digest"]
 
 
-@pytest.mark.parametrize("options", [dict(fmt=HBFP4, boost=6), dict(fmt=STOCHASTIC), dict(fmt=HBFP4, wide=True),
-                                     dict(fmt=None)])
+@pytest.mark.parametrize("options", cases.sweep(2, [
+    dict(fmt=STOCHASTIC), dict(fmt=HBFP4, wide=True), dict(fmt=HBFP4, boost=6), dict(fmt=None)]))
 def test_killed_between_epochs_it_ends_with_the_same_bits(options, tmp_path):
     run = Run(epochs=3, batch=200, **options)
     whole = train(run)

@@ -23,6 +23,7 @@ from golden.study.tune import tune  # noqa: E402
 from golden.study.tune_jobs import most_together  # noqa: E402
 from golden.study.tune_model import Model, ModelError, Search  # noqa: E402
 from golden.study.zoo import digits  # noqa: E402
+from tests.cases import sweep  # noqa: E402
 
 SMALL = """
 import torch
@@ -77,7 +78,7 @@ def test_best_accuracy_first_however_long_it_took():
     assert [row["number"] for row in rows] == [1, 3, 0, 2]
 
 
-@pytest.mark.parametrize("place", ["before telling", "after telling", "while saving"])
+@pytest.mark.parametrize("place", sweep(3, ["while saving", "before telling", "after telling"]))
 def test_stopped_search_ends_with_the_same_table(small, tmp_path, monkeypatch, place):
     tune(small, tmp_path / "whole")
     tell, replacing = module._tell, module.files.replacing

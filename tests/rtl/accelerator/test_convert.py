@@ -331,7 +331,7 @@ OBLONG = [
     (4, 16, {"block": (1, 16), "mantissa": 5, "wide": 9, "sparse": (2, 4)})]
 
 
-@pytest.mark.parametrize("number, case", sweep(3, enumerate(OBLONG)))
+@pytest.mark.parametrize("number, case", sweep(6, enumerate(OBLONG)))
 def test_rows_unlike_columns(number, case):
     """Everything that random instructions write is what the golden machine writes, piece by piece."""
     rows, cols, options = case

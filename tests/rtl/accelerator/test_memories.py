@@ -192,7 +192,7 @@ SINGLE = {
 }
 
 
-@pytest.mark.parametrize("name", sweep(2, SINGLE))
+@pytest.mark.parametrize("name", sweep(3, SINGLE))
 def test_a_bank_of_one_port_is_read_or_written(name):
     """Of a read and a write of one bank one is granted, of others both; what is read was written."""
     kind, banks, readers, writers, step, patient = SINGLE[name]

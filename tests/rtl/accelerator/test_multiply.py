@@ -88,9 +88,8 @@ def play(system, instructions, pause=0.0, seed=0):
     return done, len(want)
 
 
-@pytest.mark.parametrize("pause", [0.0, 0.4])
-@pytest.mark.parametrize("seed", sweep(3, range(3)))
-@pytest.mark.parametrize("system", [SYSTEM, WIDE, SPARSE])
+@pytest.mark.parametrize("system, seed, pause", sweep(5, [
+    (system, seed, pause) for system in (SYSTEM, WIDE, SPARSE) for seed in range(3) for pause in (0.0, 0.4)]))
 def test_random_instructions(system, pause, seed):
     rng = np.random.default_rng(seed)
     play(system, [some(rng, system is WIDE, system is SPARSE) for _ in range(12)], pause, seed)

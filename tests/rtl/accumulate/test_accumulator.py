@@ -229,7 +229,7 @@ def commands(design, count=4):
             for seed in range(count)]
 
 
-@pytest.mark.parametrize("name, pause", sweep(3, itertools.product(DESIGNS, [0, 0.4])))
+@pytest.mark.parametrize("name, pause", sweep(5, itertools.product(DESIGNS, [0, 0.4])))
 def test_sums_equal_golden(name, pause):
     design = make(name)
     played = commands(design)
@@ -238,7 +238,8 @@ def test_sums_equal_golden(name, pause):
         assert got[n] == command.result().tolist(), n
 
 
-@pytest.mark.parametrize("name", [name for name in DESIGNS if DESIGNS[name][3].get("banks", 2) == 2])
+@pytest.mark.parametrize("name", sweep(3, [
+    name for name in DESIGNS if DESIGNS[name][3].get("banks", 2) == 2]))
 def test_a_bank_is_read_for_a_sum_that_is_added_to(name):
     """Neither an idle bank, nor one whose words start anew, nor a row whose block goes on in the next pass."""
     design, made, read = make(name), [], []
@@ -271,7 +272,7 @@ def test_as_many_blocks_as_fit(name, sign):
     assert run(design, [command]) == [command.result().tolist()]
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", sweep(3, DESIGNS))
 def test_neighbour_gets_everything_a_cycle_later(name):
     design = make(name)
     dut, rng = Accumulator.of(design), np.random.default_rng(1)

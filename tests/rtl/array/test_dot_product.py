@@ -88,7 +88,7 @@ def check_blocks(design, both, seed=1):
 
 
 @pytest.mark.parametrize("mantissa", [
-    2, 3, 4, 6, 8, 12, 16, *(pytest.param(width, marks=pytest.mark.slow) for width in (5, 7, 9, 10, 11, 13, 14, 15))])
+    2, 3, 8, 16, *(pytest.param(width, marks=pytest.mark.slow) for width in (4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15))])
 def test_every_width_equals_golden(mantissa):
     check_blocks(make(mantissa, 3 if mantissa < 8 else 1), False, mantissa)
 
@@ -104,9 +104,9 @@ def test_published_length_equals_golden(mantissa):
     check_blocks(make(mantissa, 128), both=False)
 
 
-@pytest.mark.parametrize("options", [{"rounding": "truncate"}, {"subnormals": "gradual"}, {"exponent": 5},
-                                     {"exponent": 8, "rounding": "truncate"}], ids=str)
-@pytest.mark.parametrize("mantissa", sweep(2, [7, 4]))
+@pytest.mark.parametrize("options, mantissa", sweep(3, [(options, mantissa) for options in (
+    {"rounding": "truncate"}, {"subnormals": "gradual"}, {"exponent": 5}, {"exponent": 8, "rounding": "truncate"})
+    for mantissa in (7, 4)]), ids=str)
 def test_every_rule_equals_golden(options, mantissa):
     check_blocks(make(mantissa, 4, **options), True)
 

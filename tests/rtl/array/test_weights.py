@@ -14,6 +14,7 @@ from hbfp.format import HBFPFormat
 from rtl.array.weights import WeightBuffer, spare_words
 from rtl.number.kinds import number_of
 from rtl.number.streams import operand_layout
+from tests.cases import sweep
 
 from ..drive import Bench, bits, pack, unpack
 
@@ -104,9 +105,8 @@ def run(design, tiles, gaps, idle=0.0, fewer=0):
     return starts
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("idle", [0, 0.5])
-@pytest.mark.parametrize("weight_tiles", [1, 2])
+@pytest.mark.parametrize("shape, idle, weight_tiles", sweep(3, [
+    (shape, idle, tiles) for shape in SHAPES for idle in (0, 0.5) for tiles in (1, 2)]), ids=str)
 def test_words_and_scales_come_on_time(shape, idle, weight_tiles):
     design = make(*shape, weight_tiles=weight_tiles)
     tiles = Tiles(design, 7)
@@ -126,8 +126,8 @@ def test_number_without_scales():
     run(design, Tiles(design, 5), [WeightBuffer.Parameters.of(design).interval] * 5)
 
 
-@pytest.mark.parametrize("pipeline", [3, 5, 8])
-@pytest.mark.parametrize("idle, weight_tiles", [(0, 2), (0.5, 2), (0, 1)])
+@pytest.mark.parametrize("pipeline, idle, weight_tiles", sweep(2, [
+    (pipeline, *rest) for pipeline in (3, 5, 8) for rest in ((0, 2), (0.5, 2), (0, 1))]))
 def test_words_wait_for_pipelined_elements(pipeline, idle, weight_tiles):
     """Rows of the next tile must not catch up with words that are still to be read."""
     design = make(4, 4, 4, (1, 2), "fp32", pipeline, weight_tiles)

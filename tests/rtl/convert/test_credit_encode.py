@@ -9,6 +9,7 @@ from hbfp.design import Design
 from rtl.convert.credit_encode import CreditEncode
 from rtl.convert.encode import encoded_layout
 from rtl.lib.layout import ArrayLayout
+from tests.cases import sweep
 
 from ..drive import Bench, Pauses, pack, unpack
 from .test_encode import block_order, data, expected, make
@@ -36,8 +37,8 @@ def convert(design, dut, x, pauses=(0, 0)):
     return [unpack(encoded_layout(design), word) for word in got]
 
 
-@pytest.mark.parametrize("shape, rule", [(shape, rule) for shape, rules in SHAPES.items() for rule in rules])
-@pytest.mark.parametrize("stages", STAGES)
+@pytest.mark.parametrize("shape, rule, stages", sweep(3, [
+    (shape, rule, stages) for shape, rules in SHAPES.items() for rule in rules for stages in STAGES]))
 def test_stream_equals_golden(shape, stages, rule):
     design = make(shape, rule)
     x = data(design)
@@ -46,8 +47,7 @@ def test_stream_equals_golden(shape, stages, rule):
     assert any(beat["invalid"][0] for beat in want)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("stages", STAGES)
+@pytest.mark.parametrize("shape, stages", sweep(3, [(shape, stages) for shape in SHAPES for stages in STAGES]))
 def test_one_beat_a_cycle(shape, stages):
     """Neither side ever waits, and the first beat leaves when the latency says."""
     design = make(shape)

@@ -60,7 +60,7 @@ def decisions(fmt, field):
     return np.array(values, np.uint32) | (rng.integers(0, 2, len(values), np.uint32) << 31)
 
 
-@pytest.mark.parametrize("options", LANES, ids=show)
+@pytest.mark.parametrize("options", sweep(2, LANES), ids=show)
 def test_lane_equals_golden(options):
     fmt = HBFPFormat(**options, block=(1, 2))
     rng = np.random.default_rng(1)
@@ -155,8 +155,7 @@ def data(design, seed=1):
     return tensor((8 * a, 3 * b), design.format, seed)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("rule", ["rne", "stochastic"])
+@pytest.mark.parametrize("shape, rule", sweep(3, [(shape, rule) for shape in SHAPES for rule in ("rne", "stochastic")]))
 def test_stream_equals_golden(shape, rule):
     design = make(shape, rule)
     x = data(design)
@@ -172,8 +171,9 @@ def test_every_rule_equals_golden(rule):
     assert convert(design, x) == expected(design, x)
 
 
-@pytest.mark.parametrize("idle, stall", sweep(2, [(0.5, 0.5), (0.5, 0), (0.1, 0.8), (0, 0.5)]))
-@pytest.mark.parametrize("shape", ["one-beat", "cut", "two-beats", "odd-tile", "fewer"])
+@pytest.mark.parametrize("shape, idle, stall", sweep(5, [
+    (shape, *pauses) for shape in ("one-beat", "cut", "two-beats", "odd-tile", "fewer")
+    for pauses in ((0.5, 0.5), (0.5, 0), (0.1, 0.8), (0, 0.5))]))
 def test_pauses_change_nothing(shape, idle, stall):
     design = make(shape, "stochastic")
     x = data(design, 3)
@@ -262,7 +262,7 @@ def conversation(design, script):
     return results
 
 
-@pytest.mark.parametrize("cut", [1, 3, 6, 9])
+@pytest.mark.parametrize("cut", sweep(2, [1, 3, 6, 9]))
 def test_reset_in_mid_stream(cut):
     """What follows a reset is as from the start: no half block, no old maximum, random words from the first."""
     design = make("tile", "stochastic")
@@ -271,7 +271,7 @@ def test_reset_in_mid_stream(cut):
     assert got[-1] == expected(design, x)
 
 
-@pytest.mark.parametrize("seed", [0, 7, 0xFFFFFFFF, 0x0AF4F978])    # the last clears lane 0
+@pytest.mark.parametrize("seed", sweep(3, [0, 7, 0xFFFFFFFF, 0x0AF4F978]))    # the last clears lane 0
 def test_seed_restarts_the_noise(seed):
     design = make("two-beats", "stochastic")
     x = data(design, 6)

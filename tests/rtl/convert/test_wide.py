@@ -26,7 +26,7 @@ LANES = [
 ]
 
 
-@pytest.mark.parametrize("narrow, wide, options", sweep(2, LANES))
+@pytest.mark.parametrize("narrow, wide, options", sweep(5, LANES))
 def test_lane_equals_golden_at_either_width(narrow, wide, options):
     formats = [HBFPFormat(mantissa=bits, block=(1, 2), **options) for bits in (narrow, wide)]
     rng = np.random.default_rng(1)
@@ -61,8 +61,8 @@ def test_lane_equals_golden_at_either_width(narrow, wide, options):
 SHAPES = {"one-beat": ((1, 4), 4, 0), "cut": ((1, 4), 4, 2), "three-beats": ((1, 12), 4, 0), "tile": ((4, 4), 4, 0)}
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("rounding", ["rne", "stochastic", "truncate"])
+@pytest.mark.parametrize("rounding, shape", sweep(5, [
+    (rounding, shape) for rounding in ("rne", "stochastic", "truncate") for shape in SHAPES]))
 def test_blocks_of_either_width_in_one_stream(shape, rounding):
     """The width changes from block to block; of a block's beats the last one says it."""
     block, rows, pipeline = SHAPES[shape]

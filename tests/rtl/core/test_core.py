@@ -147,7 +147,7 @@ def products(design, seed=1, rows=(6, 1, 2, 4, 5)):
     return result
 
 
-@pytest.mark.parametrize("name", sweep(2, DESIGNS))
+@pytest.mark.parametrize("name", sweep(3, DESIGNS))
 def test_products_equal_golden(name):
     design = make(*DESIGNS[name])
     got, want = run(design, products(design))
@@ -156,21 +156,21 @@ def test_products_equal_golden(name):
     assert NAN in values and len(set(values)) > 10
 
 
-@pytest.mark.parametrize("pauses", [(0.6, 0, 0, 0), (0, 0.8, 0, 0), (0, 0, 0, 0.7), (0.4, 0.4, 0.5, 0.5)],
-                         ids=["idle-x", "idle-w", "stall", "all"])
+PAUSES = {"all": (0.4, 0.4, 0.5, 0.5), "idle-x": (0.6, 0, 0, 0), "idle-w": (0, 0.8, 0, 0), "stall": (0, 0, 0, 0.7)}
+
+
+@pytest.mark.parametrize("pauses", sweep(3, PAUSES))
 def test_pauses_change_nothing(pauses):
     design = make(*DESIGNS["segments"])
-    got, want = run(design, products(design), pauses, STEPS["all"])
+    got, want = run(design, products(design), PAUSES[pauses], STEPS["all"])
     assert got == want
 
 
-@pytest.mark.parametrize("name", sweep(2, ["share", "share-aligned", "share-pipelined"]))
-@pytest.mark.parametrize("pauses", [pytest.param((0.6, 0, 0, 0), marks=pytest.mark.slow),
-                                    pytest.param((0, 0.8, 0, 0), marks=pytest.mark.slow), (0, 0, 0, 0.7),
-                                    (0.4, 0.4, 0.5, 0.5)], ids=["idle-x", "idle-w", "stall", "all"])
+@pytest.mark.parametrize("name", sweep(3, ["share", "share-aligned", "share-pipelined"]))
+@pytest.mark.parametrize("pauses", sweep(4, PAUSES))
 def test_pauses_change_nothing_where_columns_share(name, pauses):
     design = make(*DESIGNS[name])
-    got, want = run(design, products(design, rows=(6, 1, 1, 1, 2, 6, 4, 1, 5)), pauses, STEPS["all"])
+    got, want = run(design, products(design, rows=(6, 1, 1, 1, 2, 6, 4, 1, 5)), PAUSES[pauses], STEPS["all"])
     assert got == want
 
 
@@ -186,8 +186,7 @@ class Shut:
         return self.states.pop(0)
 
 
-@pytest.mark.parametrize("name", ["one-bank", "one-bank-pipelined", *(
-    pytest.param(name, marks=pytest.mark.slow) for name in ("one-bank-segments", "one-bank-aligned"))])
+@pytest.mark.parametrize("name", sweep(4, ["one-bank-pipelined", "one-bank", "one-bank-segments", "one-bank-aligned"]))
 def test_one_bank_keeps_what_a_shut_way_out_has_not_read(name):
     """Commands of one pass and of more, of few rows and of many, behind rows that stay in the bank for long."""
     design = make(*DESIGNS[name])
@@ -195,7 +194,7 @@ def test_one_bank_keeps_what_a_shut_way_out_has_not_read(name):
     assert got == want
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("rows", sweep(2, [1, 2, 3]))
 def test_few_rows_and_late_last_row(rows):
     """A row that comes late must be in its bank before the next pass adds to it."""
     design = make(*DESIGNS["2x2"])
@@ -205,7 +204,7 @@ def test_few_rows_and_late_last_row(rows):
     assert got == want
 
 
-@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("steps", sweep(2, ["bias", "all", "scale-relu", "none"]))
 def test_side_unit_equals_golden(steps):
     design = make(*DESIGNS["2x2"])
     got, want = run(design, products(design, 2), (0, 0, 0.5, 0), STEPS[steps])
@@ -214,7 +213,7 @@ def test_side_unit_equals_golden(steps):
 
 @pytest.mark.parametrize("arithmetic, multiplier, pipeline", [
     ("fma", "plain", 0), ("int", "recoded", 0), ("bf16", "plain", 1),
-    *sweep(20, [("fp32", "recoded", 1), ("bf16", "plain", 0), ("fp32", "plain", 3), ("fp32", "plain", 0),
+    *sweep(20, [("fp32", "plain", 0), ("bf16", "plain", 0), ("fp32", "plain", 3), ("fp32", "recoded", 1),
                ("int", "plain", 0), ("fp32", "recoded", 8), ("fma", "plain", 2), ("fma", "recoded", 4),
                ("bf16", "plain", 3), *((name, "recoded", 0) for name in ("fp32", "fma", "bf16"))])])
 def test_baseline_equals_golden(arithmetic, multiplier, pipeline):

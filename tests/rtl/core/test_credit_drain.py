@@ -84,8 +84,9 @@ def test_rows_leave_in_order(pipeline, cols, side_lanes, behind, fill, stall, la
     run(design, dut, jobs(design), fill=fill, stall=stall, late=late)
 
 
-@pytest.mark.parametrize("pipeline, cols, side_lanes, behind", sweep(2, [(1, 2, 0, 0), (5, 2, 0, 2), (3, 4, 2, 1)]))
-@pytest.mark.parametrize("fill, stall, late", [(0, 0, 0), (3, 0.7, 0.3)])
+@pytest.mark.parametrize("pipeline, cols, side_lanes, behind, fill, stall, late", sweep(5, [
+    (*sizes, *pauses) for sizes in ((1, 2, 0, 0), (5, 2, 0, 2), (3, 4, 2, 1))
+    for pauses in ((0, 0, 0), (3, 0.7, 0.3))]))
 def test_one_bank_is_filled_behind_the_rows_that_are_read(pipeline, cols, side_lanes, behind, fill, stall, late):
     design, dut = drain(pipeline, cols, side_lanes, behind, 1)
     frees = run(design, dut, jobs(design), fill=fill, stall=stall, late=late)
@@ -98,7 +99,8 @@ def test_both_banks_fill_while_the_way_out_is_shut():
     assert 0 in run(design, dut, many, fill=1, stall=0.97)
 
 
-@pytest.mark.parametrize("pipeline, side_lanes, behind", [(1, 0, 0), (2, 0, 1), (4, 0, 2), (1, 2, 0), (2, 1, 1)])
+@pytest.mark.parametrize("pipeline, side_lanes, behind", sweep(2, [
+    (1, 0, 0), (2, 0, 1), (4, 0, 2), (1, 2, 0), (2, 1, 1)]))
 @pytest.mark.parametrize("rows", sweep(2, [DEPTH, 1]))
 def test_latency_and_cycles_of_a_row(pipeline, side_lanes, behind, rows):
     _, dut = drain(pipeline, 4, side_lanes, behind)

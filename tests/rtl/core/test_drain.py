@@ -149,17 +149,17 @@ def jobs(design):
         zip([DEPTH, 1, 2, 3, 1, 4, 5], steps, strict=False))]
 
 
-@pytest.mark.parametrize("arithmetic", ["hbfp", "int"])
-@pytest.mark.parametrize("fill", [1, 12])
-@pytest.mark.parametrize("stall, late", [(0, 0), (0.6, 0), (0, 0.8), (0.4, 0.6)])
+@pytest.mark.parametrize("arithmetic, fill, stall, late", sweep(3, [
+    (arithmetic, fill, *pauses) for arithmetic in ("hbfp", "int") for fill in (1, 12)
+    for pauses in ((0, 0), (0.6, 0), (0, 0.8), (0.4, 0.6))]))
 def test_rows_leave_in_order(arithmetic, fill, stall, late):
     design = make(arithmetic)
     run(design, jobs(design), fill=fill, stall=stall, late=late)
 
 
-@pytest.mark.parametrize("cols, side_lanes", [(2, 1), (4, 2), (6, 2), (5, 1), (4, 4)])
-@pytest.mark.parametrize("fill", [1, 12])
-@pytest.mark.parametrize("stall, late", sweep(3, [(0, 0), (0.6, 0), (0, 0.8), (0.4, 0.6)]))
+@pytest.mark.parametrize("cols, side_lanes, fill, stall, late", sweep(5, [
+    (*columns, fill, *pauses) for columns in ((2, 1), (4, 2), (6, 2), (5, 1), (4, 4)) for fill in (1, 12)
+    for pauses in ((0, 0), (0.6, 0), (0, 0.8), (0.4, 0.6))]))
 def test_lanes_serve_the_columns_in_turns(cols, side_lanes, fill, stall, late):
     design = make(cols=cols, side_lanes=side_lanes)
     run(design, jobs(design), fill=fill, stall=stall, late=late)

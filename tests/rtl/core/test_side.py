@@ -72,9 +72,9 @@ def values(seed=1):
                            near.view(np.uint32), rng.standard_normal(60).astype(np.float32).view(np.uint32)])
 
 
-@pytest.mark.parametrize("steps", [(), ("scale",), ("bias",), ("relu",), ("scale", "bias"), ("scale", "bias", "relu")],
-                         ids="-".join)
-@pytest.mark.parametrize("scale, bias", [(0xBFC00000, 0xBF7FFFFF), (0x00900000, 0x80800000), (0x7F000000, 0x7F800000)])
+@pytest.mark.parametrize("steps, scale, bias", sweep(5, [
+    (steps, *operands) for steps in ((), ("scale",), ("bias",), ("relu",), ("scale", "bias"), ("scale", "bias", "relu"))
+    for operands in ((0xBFC00000, 0xBF7FFFFF), (0x00900000, 0x80800000), (0x7F000000, 0x7F800000))]))
 def test_lane_equals_golden(steps, scale, bias):
     y = values()
     want = golden_side(y, np.uint32(scale), np.uint32(bias), steps)
@@ -117,7 +117,7 @@ def test_stall_holds_every_register():
     np.testing.assert_array_equal(run(y, steps, 0x40490FDB, 0x3DCCCCCD, stall), run(y, steps, 0x40490FDB, 0x3DCCCCCD))
 
 
-@pytest.mark.parametrize("pipeline", [1, 6])
+@pytest.mark.parametrize("pipeline", sweep(2, [6, 1]))
 def test_lane_for_an_fpga_multiplies_by_what_becomes_dsp_blocks(pipeline):
     """Products of parts are `*`; in the least delay for gates they are rows of full adders."""
     design = Design(rows=2, cols=2, pipeline=pipeline, fabric="fpga")

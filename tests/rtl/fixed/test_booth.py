@@ -123,7 +123,7 @@ def test_every_product(width):
     assert run(width, 1, None, rows) == expected(rows)
 
 
-@pytest.mark.parametrize("width, terms, quick, lead", sweep(2, [
+@pytest.mark.parametrize("width, terms, quick, lead", sweep(4, [
     *((width, terms, False, 0) for width, terms in (
         (2, 4), (3, 4), (4, 4), (5, 2), (6, 2), (7, 1), (8, 1), (8, 2), (12, 1), (16, 1))),
     *((width, terms, True, lead) for width, terms in ((2, 4), (3, 4), (5, 2), (8, 2)) for lead in range(2))]))

@@ -39,7 +39,7 @@ def test_every_product(width):
     assert run(width, pairs[:, :1], pairs[:, 1:]) == expected(pairs[:, :1], pairs[:, 1:])
 
 
-@pytest.mark.parametrize("width, terms", sweep(2, [
+@pytest.mark.parametrize("width, terms", sweep(4, [
     (2, 5), (3, 3), (5, 3), (4, 2), (8, 2), (6, 2), (7, 1), (9, 1), (11, 1), (14, 1), (16, 1)]))
 def test_extremes_and_random_sums(width, terms):
     limit, rng = 2 ** (width - 1) - 1, np.random.default_rng(width * 10 + terms)
@@ -50,7 +50,7 @@ def test_extremes_and_random_sums(width, terms):
     assert run(width, a, b) == expected(a, b)
 
 
-@pytest.mark.parametrize("terms", [7, 16])
+@pytest.mark.parametrize("terms", sweep(2, [7, 16]))
 def test_long_sums(terms):
     rng = np.random.default_rng(terms)
     a, b = (rng.integers(-7, 7, (10, terms), endpoint=True) for _ in range(2))

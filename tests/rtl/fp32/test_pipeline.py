@@ -39,7 +39,7 @@ def test_tiny_format_equals_golden_everywhere(name, subnormals):
     np.testing.assert_array_equal(got, expected(name, cases, TINY, subnormals))
 
 
-@pytest.mark.parametrize("name", sweep(4, ["fp32.add", "fp32.mul", "fp32.fma", "fp32.div", "fp32.mul_add",
+@pytest.mark.parametrize("name", sweep(6, ["fp32.add", "fp32.mul", "fp32.fma", "fp32.div", "fp32.mul_add",
                                            "fp32.from_int32"]))
 def test_every_register_holds_while_disabled(name):
     """Operands enter and results leave only in enabled cycles, each result in its turn."""

@@ -14,6 +14,7 @@ from amaranth.hdl import Value
 from gen.units import NETWORKS
 from golden.perf.pods.interconnect import parse
 from golden.perf.pods.settings import settings
+from tests.cases import sweep
 from tests.rtl.drive import Bench
 
 from .rounds import drawn, outcome
@@ -49,7 +50,7 @@ def play(dut, words, lengths, payloads, reset=()):
     return np.array(got)
 
 
-@pytest.mark.parametrize("name, ports", CASES)
+@pytest.mark.parametrize("name, ports", sweep(2, CASES))
 def test_rounds_follow_each_other(name, ports):
     """Each lasts as long as a payload takes, or a little longer."""
     kind, rng = parse(name), random.Random(ports)

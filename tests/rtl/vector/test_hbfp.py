@@ -70,8 +70,8 @@ def sums(design, seed):
     return words, np.where(invalid, np.uint32(0x7FC00000), bits)
 
 
-@pytest.mark.parametrize("options, pauses", sweep(3, itertools.product(
-    [{}, {"rounding": "truncate"}, {"rounding": "stochastic"}], [0.0, 0.4])), ids=str)
+@pytest.mark.parametrize("options, pauses", sweep(6, itertools.product(
+    [{"rounding": "truncate"}, {}, {"rounding": "stochastic"}], [0.4, 0.0])), ids=str)
 def test_sums_to_blocks_equals_golden(options, pauses):
     design = make(**options)
     words, bits = sums(design, 4)

@@ -98,7 +98,7 @@ def test_steps(name, machine):
     follow(CASES[name](), F.cross_entropy, [draw(3), draw(3)], MACHINES[machine])
 
 
-@pytest.mark.parametrize(("name", "machine"), sweep(34, [(name, machine) for name in CASES for machine in WIDE]))
+@pytest.mark.parametrize(("name", "machine"), sweep(67, [(name, machine) for name in CASES for machine in WIDE]))
 def test_wide_steps(name, machine):
     """Both digits of pixels, of words of them, and of weights that are computed."""
     torch.manual_seed(2)
@@ -115,7 +115,7 @@ DRAWING = {"8": accelerator(rounding="stochastic"), "8-long": accelerator(8, (1,
            "8-wide": accelerator(mantissa=4, rounding="stochastic", wide=6, x_words=512)}
 
 
-@pytest.mark.parametrize(("name", "machine"), sweep(8, [(name, machine) for name in DRAWN for machine in DRAWING]))
+@pytest.mark.parametrize(("name", "machine"), sweep(11, [(name, machine) for name in DRAWN for machine in DRAWING]))
 def test_stochastic_steps(name, machine):
     """In two steps, and every tensor of each by its graph."""
     torch.manual_seed(2)
@@ -162,7 +162,7 @@ def test_running_statistics_are_state_of_the_program():
     assert not any("num_batches_tracked" in name for name in tensors) and norm.num_batches_tracked == 2
 
 
-@pytest.mark.parametrize(("block", "rows"), [((1, 8), {24}), ((1, 16), {16, 8})])
+@pytest.mark.parametrize(("block", "rows"), sweep(2, [((1, 16), {16, 8}), ((1, 8), {24})]))
 def test_pixels_of_a_batch_may_be_more_than_x_holds(block, rows):
     """For a row of the array, 96 words of it; g comes in portions, and by words, then."""
     torch.manual_seed(2)
@@ -210,7 +210,7 @@ def test_rows_come_anew_where_less_is_converted_then(monkeypatch):
     assert converted == 90 * (4 * 2 + 2) and moved() > (converted, bursts)
 
 
-@pytest.mark.parametrize(("channels", "options", "fewer"), sweep(2, [
+@pytest.mark.parametrize(("channels", "options", "fewer"), sweep(5, [
     (16, (3, 1, 1), True), (16, (3, 2, 1), True), (8, (3, 2, 1), True), (16, ((3, 2), (1, 3), (2, 0)), True),
     (16, ((2, 3), 1, (1, 2), (3, 2)), True), (8, (3, 1, 1), False), (16, (1,), False), (12, (3, 1, 1), False)]))
 def test_words_of_a_column_tile_come_line_by_line(channels, options, fewer, monkeypatch):
@@ -327,7 +327,7 @@ def test_products():
                                                                                 "update"}
 
 
-@pytest.mark.parametrize("name", ["strided depthwise", "norm"])
+@pytest.mark.parametrize("name", sweep(2, ["norm", "strided depthwise"]))
 def test_special_values_go_through(name):
     """A weight that is no number makes all that it is multiplied with none, between the pixels of a stride, too."""
     torch.manual_seed(2)

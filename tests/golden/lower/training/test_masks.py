@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from golden.nn.side import DESIGN_SIDE, sided
+from tests.cases import sweep
 
 from .steps import MACHINES, follow
 
@@ -84,7 +85,7 @@ def test_a_mask_that_closes_nothing_costs_nothing():
     assert len(names[0]) + 2 == len(names[1])
 
 
-@pytest.mark.parametrize("shape", ["truths", "numbers"])
+@pytest.mark.parametrize("shape", sweep(2, ["numbers", "truths"]))
 def test_a_mask_that_a_model_keeps(shape):
     """A buffer that no step changes is a constant, whose closed row counts."""
     class Kept(Attention):

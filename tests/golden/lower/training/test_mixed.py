@@ -54,7 +54,8 @@ def wide_products(instructions):
 
 
 @pytest.mark.parametrize("options", [
-    pytest.param({}, marks=pytest.mark.slow), {"machine": accelerator(rounding="stochastic"), "stochastic": ("g",)},
+    pytest.param({}, marks=pytest.mark.slow),
+    pytest.param({"machine": accelerator(rounding="stochastic"), "stochastic": ("g",)}, marks=pytest.mark.slow),
     {"machine": SPARSE}, pytest.param({"machine": SPARSE, "anew": True}, marks=pytest.mark.slow)],
     ids=["nearest", "stochastic", "sparse", "sparse-anew"])
 def test_bits_of_the_schedule(options):

@@ -10,6 +10,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from tests.cases import sweep
+
 from .steps import MACHINES, accelerator, follow
 from .test_dropout import encoder
 
@@ -51,6 +53,6 @@ def test_images():
     check(images(), F.cross_entropy, (3, 3, 4, 4), MACHINES["8-tiles"], None, classes)
 
 
-@pytest.mark.parametrize("loss", [F.mse_loss, F.smooth_l1_loss, F.binary_cross_entropy_with_logits])
+@pytest.mark.parametrize("loss", sweep(2, [F.smooth_l1_loss, F.mse_loss, F.binary_cross_entropy_with_logits]))
 def test_losses(loss):
     check(nn.Linear(11, 10), loss, (3, 11), MACHINES["8"], adam, lambda: torch.rand(3, 10))

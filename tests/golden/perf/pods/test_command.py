@@ -9,6 +9,7 @@ import pytest
 
 from golden.__main__ import main
 from golden.perf.pods.power import PodConstants
+from tests.cases import sweep
 
 FILE = "import torch\ndef model(): return torch.nn.Linear(96, 64)\ndef inputs(): return torch.ones(64, 96),\n"
 
@@ -43,10 +44,10 @@ def test_resnet50_as_published(tmp_path):
         assert abs(data["cycles"] / 70_172 - 1) < 0.05 and data["round_cycles"] == 33
 
 
-@pytest.mark.parametrize("banks, partition, cycles, error", [
+@pytest.mark.parametrize("banks, partition, cycles, error", sweep(3, [
     ("product", 16, 96_415, 0.06), ("product", 32, 60_331, 0.06), ("product", 50, 55_124, 0.06),
     ("product", 64, 66_576, 0.06), ("product", 100, 73_852, 0.15), ("network", 32, 60_331, 0.06),
-    ("network", 100, 52_539, 0.01)])
+    ("network", 100, 52_539, 0.01)]))
 def test_bert_beside_the_published_simulator(banks, partition, cycles, error, tmp_path):
     """Heads of few rows run one after the other where each has its tiles of X in the first banks, and only there."""
     data = run(tmp_path, "--network", "bert-medium-v1@100", "--waits", "layer", "--banks", banks, "--partition",
