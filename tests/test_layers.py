@@ -3,6 +3,7 @@
 import ast
 import pathlib
 import sys
+from functools import cache
 
 import pytest
 
@@ -82,7 +83,7 @@ def layer(path):
     return max(found, key=len, default=None)
 
 
-FILES = sorted(path for path in ROOT.rglob("*.py")
+FILES = sorted(path for folder in {each.split("/")[0] for each in MAY} for path in (ROOT / folder).rglob("*.py")
                if layer(str(path.relative_to(ROOT))))
 
 
@@ -90,8 +91,13 @@ FILES = sorted(path for path in ROOT.rglob("*.py")
 LONG = tuple(f"hbfp.{part}" for part in PARTS)
 
 
+@cache
 def imports(path):
-    """Modules that a file imports, with dots resolved; names imported from a package count as modules."""
+    """Lines and modules that a file imports, with dots resolved; names imported from a package count as modules."""
+    return list(imported(path))
+
+
+def imported(path):
     package = path.relative_to(ROOT).with_suffix("").parts[:-1]
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

@@ -20,6 +20,8 @@ MODULES = sorted(str(path.relative_to(ROOT)) for package in PACKAGES for path in
 
 def named(text):
     """Modules that a test's docstring names as covered."""
+    if "Covers: " not in text:
+        return []
     paragraphs = re.findall(r"^Covers: (.*?)\.$", ast.get_docstring(ast.parse(text)) or "", re.MULTILINE | re.DOTALL)
     return [name for paragraph in paragraphs for name in re.split(r",\s+", paragraph)]
 

@@ -34,7 +34,8 @@ def test_make_train_is_the_first_training_shown():
     assert words[:words.index("--curve")] == shlex.split(line)[:-2]
 
 
-@pytest.mark.parametrize("line", GENERATED)
+@pytest.mark.parametrize("line", [pytest.param(line, marks=[pytest.mark.slow] * (number > 1))
+                                  for number, line in enumerate(GENERATED)])
 def test_generation_runs(line, tmp_path):
     done = run([*shlex.split(line)[1:], "--out", str(tmp_path)])
     assert done.returncode == 0, done.stderr

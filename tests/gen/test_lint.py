@@ -7,11 +7,12 @@ import subprocess
 import pytest
 
 from gen.emit import FOOTER, HEADER
+from tests.cases import sweep
 
 from .emitted import DESIGNS, emitted
 
 
-@pytest.fixture(params=DESIGNS)
+@pytest.fixture(params=sweep(2, DESIGNS))
 def file(request, tmp_path):
     """Verilog of one design, in a folder of its own."""
     data = emitted(request.param).manifest

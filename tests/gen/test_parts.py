@@ -12,12 +12,13 @@ from gen.__main__ import main
 from gen.units import CORE_UNITS, FREE_UNITS, NETWORKS, make_part
 from hbfp.manifest import Manifest
 from hbfp.system import FUNCTIONS
+from tests.cases import sweep
 
 
-@pytest.mark.parametrize("unit, options, top, latency", [
+@pytest.mark.parametrize("unit, options, top, latency", sweep(2, [
+    ("fp32.add", ["--subnormals", "flush"], "hbfp_add_flush", {"result": 0}),
     ("fp32.fma", ["--pipeline", "3"], "hbfp_fma_gradual_p3", {"result": 3}),
     ("fp32.exp", ["--pipeline", "2"], "hbfp_function_flush_p2_exp", {"result": 2}),
-    ("fp32.add", ["--subnormals", "flush"], "hbfp_add_flush", {"result": 0}),
     ("vector.lean", ["--lanes", "2", "--pipeline", "1", "--subnormals", "flush"],
      "hbfp_vector_l2_b16_r8_exp_recip_rsqrt_p1", {"pass": 6, "reduce": 2, "result": 5}),
     ("vector", ["--lanes", "4", "--functions", "rsqrt,exp", "--function-lanes", "2", "--pipeline", "1"],
@@ -27,7 +28,7 @@ from hbfp.system import FUNCTIONS
     ("butterfly", ["--pods", "8", "--copies", "4", "--width", "9"], "hbfp_butterfly_n8_w9_k4", {"result": 7}),
     ("crossbar", ["--pods", "2"], "hbfp_crossbar_n2_w32", {"result": 1}),
     ("benes", ["--pods", "4"], "hbfp_benes_n4_w32", {"result": 7}),
-])
+]))
 def test_part_is_emitted_alone(tmp_path, capsys, unit, options, top, latency):
     assert main(["--unit", unit, *options, "--out", str(tmp_path)]) == 0
     data = json.loads((tmp_path / "manifest.json").read_text())

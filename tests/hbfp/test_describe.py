@@ -38,7 +38,7 @@ def random_designs(seed, count):
     return found
 
 
-DESIGNS = random_designs(1, 300)
+DESIGNS = random_designs(1, 100)
 
 
 def test_values_reach_every_field():
@@ -78,7 +78,7 @@ def test_data_that_lacks_something_is_refused():
 def test_same_name_only_where_the_hardware_is_the_same():
     """Designs of one name differ in nothing but fields without effect, and ``ragged``, which the block implies."""
     names = {}
-    for design in random_designs(2, 500):
+    for design in random_designs(2, 200):
         effective = {name: value for name, value in describe.flat(design).items()
                      if (where := describe.declared(Design)[name][0].where) is None or getattr(design, where)}
         effective.pop("ragged")

@@ -7,6 +7,7 @@ golden/lower/alone.py.
 import pytest
 
 from cosim.colocate.run import on_machine
+from tests.cases import sweep
 
 from .both import BATCH, both
 
@@ -14,7 +15,7 @@ from .both import BATCH, both
 ARRIVALS = [10, 20, 30, 40, 5000, 12000, 12001, 12002, 12003, 12004, 12005, 12006]
 
 
-@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize("words", sweep(2, [True, False]))
 def test_every_bit(words):
     """Of answers, losses, weights and state; also where the host writes instructions of a program with YIELDs."""
     given = both(ARRIVALS, words=words)

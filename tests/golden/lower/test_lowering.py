@@ -27,6 +27,7 @@ from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 from hbfp.program import Product
 from hbfp.system import NUMBERS, Accelerator
+from tests.cases import sweep
 
 from .running import checked
 
@@ -269,9 +270,9 @@ def fits(name, machine):
     return not ((name == "linear" or "tall" in name) and "tiles" in machine)
 
 
-@pytest.mark.parametrize(("name", "machine"), [
+@pytest.mark.parametrize(("name", "machine"), sweep(2, [
     (name, next(each for each in (list(MACHINES) * 2)[number % len(MACHINES):] if fits(name, each)))
-    for number, name in enumerate(CASES)])
+    for number, name in enumerate(CASES)]))
 def test_operators(name, machine):
     check(*made(name), MACHINES[machine])
 
@@ -284,19 +285,19 @@ def test_operators_on_all_machines(name, machine):
         check(*made(name), MACHINES[machine])
 
 
-@pytest.mark.parametrize("machine", ["8", "16-tiles"])
+@pytest.mark.parametrize("machine", sweep(2, ["8", "16-tiles"]))
 def test_operators_on_small_and_square(machine):
     for name in ("network", "causal", "large turned"):
         check(*made(name), MACHINES[machine])
 
 
-@pytest.mark.parametrize(("model", "shapes", "words"), [
+@pytest.mark.parametrize(("model", "shapes", "words"), sweep(2, [
     (Of(lambda layer, x, y: layer(x) + y, nn.Linear(300, 12)), ((60, 300), (60, 12)), 128),
     (Of(lambda layer, x, *more: sum(more, layer(x)), nn.Linear(100, 12)), ((20, 100), *6 * ((20, 12),)), 64),
     (Of(lambda layer, x, *more: sum(more, layer(x)), nn.Conv2d(4, 20, 3)), ((2, 4, 11, 7), *6 * ((2, 20, 9, 5),)), 64),
     (Of(lambda layer, x, *more: sum(more, layer(x)), nn.Conv2d(1, 20, 3)), ((2, 1, 9, 14), *4 * ((2, 20, 7, 12),)), 64),
     (Of(lambda x: x.mean((2, 3), keepdim=True)), ((2, 100, 5, 4),), 64),
-    (nn.AvgPool2d((3, 2), 1, (1, 1)), ((2, 76, 6, 5),), 64)])
+    (nn.AvgPool2d((3, 2), 1, (1, 1)), ((2, 76, 6, 5),), 64)]))
 def test_pieces_of_a_small_memory_stay_until_they_are_used(model, shapes, words):
     torch.manual_seed(2)
     check(model.eval(), tuple(map(torch.randn, shapes)), accelerator(8, (1, 8), v_words=words, x_words=512))

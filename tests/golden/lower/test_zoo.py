@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 MACHINE = Accelerator(core=Design(rows=16))
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in ("lstm", "transformer") else pytest.mark.slow)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name == "lstm" else pytest.mark.slow)
                                   for name in ZOO if name not in SIZED])
 def test_models_run_and_are_the_same_every_time(name):
     model, inputs = zoo(name)
@@ -31,6 +31,7 @@ def test_models_run_and_are_the_same_every_time(name):
     check(model, inputs, MACHINE)
 
 
+@pytest.mark.slow    # its products: tests/golden/perf/pods/test_networks.py
 def test_resnet50_has_the_layers_of_torchvision():
     with torch.device("meta"):
         other, (image,) = network("resnet50")

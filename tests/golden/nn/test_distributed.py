@@ -12,6 +12,7 @@ from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard  # noqa: E402
 
 import golden.nn as gn  # noqa: E402
+from tests.cases import sweep  # noqa: E402
 
 RANKS, STEPS = 2, 3
 FORMATS = {"rows": gn.HBFPFormat(mantissa=8, block=(1, 8)), "tiles": gn.HBFPFormat(mantissa=6, block=(8, 8)),
@@ -66,20 +67,23 @@ def whole(net):
             for name, p in net.named_parameters()}
 
 
-def worker(rank, folder):
+#: Formats and wrappers: each once, or all of them with each other.
+PAIRS = [list(zip(FORMATS, WRAPPERS, strict=True)), [(name, kind) for name in FORMATS for kind in WRAPPERS]]
+
+
+def worker(rank, folder, pairs):
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=RANKS)
     x, t = batch(rank)
     found = {}
-    for name, fmt in FORMATS.items():
-        for kind, wrap in WRAPPERS.items():
-            net = wrap(network(fmt))
-            optimiser = torch.optim.Adam(net.parameters(), 0.01)
-            for _ in range(STEPS):
-                optimiser.zero_grad()
-                (net(x) - t).square().mean().backward()
-                optimiser.step()
-            found[name, kind] = whole(net)
+    for name, kind in pairs:
+        net = WRAPPERS[kind](network(FORMATS[name]))
+        optimiser = torch.optim.Adam(net.parameters(), 0.01)
+        for _ in range(STEPS):
+            optimiser.zero_grad()
+            (net(x) - t).square().mean().backward()
+            optimiser.step()
+        found[name, kind] = whole(net)
     torch.save(found, os.path.join(folder, f"{rank}.pt"))
     torch.distributed.destroy_process_group()
 
@@ -102,16 +106,17 @@ def alone(fmt):
     return dict(nets[0].named_parameters())
 
 
-def test_two_processes_have_the_bits_of_one(tmp_path):
+@pytest.mark.parametrize("pairs", sweep(2, PAIRS), ids=["each once", "all"])
+def test_two_processes_have_the_bits_of_one(tmp_path, pairs):
     """The mean of two gradients has one rounding, in whatever order; all else is the law."""
-    torch.multiprocessing.spawn(worker, (str(tmp_path),), nprocs=RANKS)
+    torch.multiprocessing.spawn(worker, (str(tmp_path), pairs), nprocs=RANKS)
     results = [torch.load(tmp_path / f"{rank}.pt") for rank in range(RANKS)]
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         for name, fmt in FORMATS.items():
             want = alone(fmt)
-            for kind in WRAPPERS:
+            for kind in (kind for own, kind in pairs if own == name):
                 for found in results:
                     assert found[name, kind].keys() == want.keys(), (name, kind)
                     for part, value in want.items():

@@ -108,15 +108,15 @@ def product(system, m_rows, k_tiles, n_tiles, pause=0.0, scale=0, bias=0):
 
 
 SYSTEMS = {
-    "short blocks": {"block": (1, 4)}, "long blocks": {"block": (1, 16)},
-    "tiles": {"block": (8, 8)},
+    "short blocks": {"block": (1, 2)}, "long blocks": {"block": (1, 8)},
+    "tiles": {"block": (4, 4)},
 }
 
 
 @pytest.mark.parametrize("name", sweep(2, SYSTEMS))
 def test_products(name):
     """Without pauses no cycle is lost between commands: results come as far apart as their rows went in."""
-    system = Accelerator(core=Design(rows=8, depth=64, format=HBFPFormat(**SYSTEMS[name])))
+    system = Accelerator(core=Design(rows=4, depth=64, format=HBFPFormat(**SYSTEMS[name])))
     rows, tiles = 16, 3
     pause = 0.2 if name == "tiles" else 0.0
     cycles = product(system, rows, tiles, 2, pause)
@@ -129,18 +129,18 @@ def test_products(name):
         (0, 1, 1, 2, 0.2), (1, 1, 1, 2, 0.0), (3, 1, 1, 9, 0.3), (3, 1, 0, 1, 0.0), (3, 0, 1, 2, 0.0)))])
 def test_operands(pipeline, scale, bias, rows, pause):
     """With registers the core asks for operands of a command while rows of the one before are on their way."""
-    system = Accelerator(core=Design(rows=8, depth=16, format=HBFPFormat(block=(1, 8)), pipeline=pipeline))
+    system = Accelerator(core=Design(rows=4, depth=16, format=HBFPFormat(block=(1, 4)), pipeline=pipeline))
     product(system, rows, 1, 4, pause, scale, bias)
 
 
 @pytest.mark.parametrize("arrays, options", [
-    (2, {"block": (8, 8)}), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+    (2, {"block": (4, 4), "rows": 4}), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
         (4, {"block": (1, 8), "pipeline": 2}), (4, {"block": (1, 16), "share": 2}), (8, {"block": (1, 16)})))])
 def test_cores_that_share_rows_are_one(arrays, options):
     """Products, operands and the cycles between commands are those of one core of all columns."""
-    wide = Design(rows=8, depth=16, format=HBFPFormat(block=options["block"]),
-                  **{name: value for name, value in options.items() if name != "block"})
-    system = Accelerator(core=replace(wide, cols=8 // arrays, group=None), arrays=arrays)
+    wide = Design(**{"rows": 8} | {name: value for name, value in options.items() if name != "block"}, depth=16,
+                  format=HBFPFormat(block=options["block"]))
+    system = Accelerator(core=replace(wide, cols=wide.rows // arrays, group=None), arrays=arrays)
     found, one = (product(each, 12, 2, 3, 0.0, 1, 1) for each in (system, Accelerator(core=wide)))
     earlier = {b - a for a, b in zip(found, one, strict=True)}
     assert len(earlier) == 1 and earlier.pop() == through(wide) - through(system.core) >= 0

@@ -125,7 +125,7 @@ def test_illegal_is_what_the_instruction_set_says(system):
         ctx.set(issue.instructions, 100)
         ctx.set(issue.i.valid, 1)
         seen = set()
-        for word in words(rng, 3000):
+        for word in words(rng, 2000):
             ctx.set(issue.i.payload, word)
             good = legal(word, system)
             assert ctx.get(issue.illegal) == (not good), hex(word)

@@ -75,7 +75,7 @@ def request(data, failed, number):
     return found._replace(tag=number) if failed else found
 
 
-@pytest.mark.parametrize("seed", sweep(8, range(24)))
+@pytest.mark.parametrize("seed", sweep(16, range(24)))
 def test_it_is_the_models_ring(seed):
     """Random tails, room, times at which nobody has the machine; DRAM of any speed."""
     pick = random.Random(seed)

@@ -41,7 +41,7 @@ def test_numbers_equal_golden(lanes):
         assert got == want, (word, key)
 
 
-@pytest.mark.parametrize("mantissa, exponent, bits", sweep(2, [
+@pytest.mark.parametrize("mantissa, exponent, bits", sweep(3, [
     (8, 10, 1), (4, 10, 8), (2, 10, 3), (8, 10, 8), (12, 6, 8)]))
 def test_a_lane_rounds_as_it_is_told(mantissa, exponent, bits):
     """To nearest, with ties to even, or with the noise: what golden.bfp.encode gives an element beside a larger one."""

@@ -43,7 +43,7 @@ def cases(sum_width, width, guard, exponent_width):
     return np.array(rows, np.int64).T
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("size", sweep(2, SIZES), ids=str)
 def test_step_equals_golden(size):
     sum_width, width, guard, exponent_width = size
     acc, acc_exponent, total, exponent = cases(*size)
@@ -73,7 +73,7 @@ def test_registers_change_no_bit(pipeline, columns):
     assert stream(AlignAdd(*size, columns, pipeline), inputs, "o").tolist() == want.tolist()
 
 
-@pytest.mark.parametrize("columns", sweep(2, [3, 2]))
+@pytest.mark.parametrize("columns", sweep(2, [2, 3]))
 def test_columns_of_one_exponent(columns):
     """Each has the accumulator that it has alone."""
     sum_width, width, guard, exponent_width = size = SIZES[1]

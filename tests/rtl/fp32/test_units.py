@@ -15,6 +15,7 @@ from rtl.fp32.arith import Add
 from rtl.fp32.convert import IntToFp32, ToInt32
 from rtl.fp32.multiply_add import ProductAdd
 from rtl.fp32.units import FP32_UNITS, build
+from tests.cases import sweep
 from tests.rtl.fp32.table import SMALL, TABLE, expected, pairs, small_operands
 from tests.rtl.fp32.verilated import Verilated
 
@@ -57,17 +58,35 @@ class Bench:
 SHALLOW = [(name, fmt, mode, depth) for name in ("fp32.add", "fp32.mul") for fmt, mode, depths in (
     (FloatFormat(3, 3), "flush", range(1, 8)), (FloatFormat(3, 3), "gradual", (1, 3, 5)), (FP32, "flush", (2, 3, 4)))
            for depth in depths if depth <= len(unit(name).CUTS)]
+#: Of these every third runs by default.
+OFTEN = SMALL_CASES, RECODED, SHALLOW, PIPELINED
+
+
+@pytest.fixture(scope="module")
+def some():
+    """Small formats combinational, recoded multipliers and registers: cases by default."""
+    return more(*(cases[::3] for cases in OFTEN))
+
+
+@pytest.fixture(scope="module")
+def others():
+    """Those of the long regression."""
+    return more(*([case for number, case in enumerate(cases) if number % 3] for cases in OFTEN))
+
+
+def more(small, recoded, shallow, pipelined):
+    units = {case: unit(case[0], fmt=case[1], subnormals=case[2]) for case in small}
+    units |= {("recoded", *case): unit(case[0], fmt=case[1], multiplier="recoded") for case in recoded}
+    units |= {case: unit(case[0], fmt=case[1], subnormals=case[2], pipeline=case[3]) for case in shallow}
+    units |= {("recoded", *case): unit(case[0], pipeline=case[1], multiplier="recoded") for case in pipelined}
+    return Bench(units)
 
 
 @pytest.fixture(scope="module")
 def bench():
-    """Gradual units combinational, flushing ones deep; small formats combinational."""
+    """Gradual units combinational, flushing ones deep."""
     units = {(name, mode): unit(name, subnormals=mode, pipeline=min(len(unit(name).CUTS), 8) if mode == "flush" else 0)
              for name, mode in CASES}
-    units |= {case: unit(case[0], fmt=case[1], subnormals=case[2]) for case in SMALL_CASES}
-    units |= {("recoded", *case): unit(case[0], fmt=case[1], multiplier="recoded") for case in RECODED}
-    units |= {case: unit(case[0], fmt=case[1], subnormals=case[2], pipeline=case[3]) for case in SHALLOW}
-    units |= {("recoded", *case): unit(case[0], pipeline=case[1], multiplier="recoded") for case in PIPELINED}
     units |= {width: IntToFp32(width, pipeline=width % 4) for width in WIDTHS}
     units |= {"positive": Add(subnormals="flush", underflow="positive"), "truncate": ToInt32(rounding="truncate"),
               "product": ProductAdd(source=FloatFormat(3, 1), fmt=FloatFormat(3, 4))}
@@ -81,33 +100,42 @@ def test_unit_equals_golden(bench, name, mode):
     np.testing.assert_array_equal(bench((name, mode), *operands), expected(name, operands, FP32, mode))
 
 
+def swept(cases):
+    """Each case with the fixture that has its unit."""
+    return sweep(3, [("others" if number % 3 else "some", *case) for number, case in enumerate(cases)])
+
+
 @cosim
-@pytest.mark.parametrize("name, fmt, mode", SMALL_CASES)
-def test_small_format_equals_golden_everywhere(bench, name, fmt, mode):
+@pytest.mark.parametrize("units, name, fmt, mode", swept(SMALL_CASES))
+def test_small_format_equals_golden_everywhere(request, units, name, fmt, mode):
+    bench = request.getfixturevalue(units)
     operands = small_operands(name, fmt)
     np.testing.assert_array_equal(bench((name, fmt, mode), *operands), expected(name, operands, fmt, mode))
 
 
 @cosim
-@pytest.mark.parametrize("name, fmt", RECODED)
-def test_recoded_multiplier_equals_golden(bench, name, fmt):
+@pytest.mark.parametrize("units, name, fmt", swept(RECODED))
+def test_recoded_multiplier_equals_golden(request, units, name, fmt):
+    bench = request.getfixturevalue(units)
     operands = TABLE[name][1](200_000, 4) if fmt is FP32 else small_operands(name, fmt)
     np.testing.assert_array_equal(bench(("recoded", name, fmt), *operands),
                                   expected(name, operands, fmt, MODES[name][0]))
 
 
 @cosim
-@pytest.mark.parametrize("case", SHALLOW, ids=str)
-def test_registers_change_no_bit(bench, case):
+@pytest.mark.parametrize("units, case", swept((case,) for case in SHALLOW), ids=str)
+def test_registers_change_no_bit(request, units, case):
+    bench = request.getfixturevalue(units)
     name, fmt, mode, _ = case
     operands = TABLE[name][1](50_000, 6) if fmt is FP32 else small_operands(name, fmt)
     np.testing.assert_array_equal(bench(case, *operands), expected(name, operands, fmt, mode))
 
 
 @cosim
-@pytest.mark.parametrize("name, depth", PIPELINED)
-def test_recoded_multiplier_with_registers_equals_golden(bench, name, depth):
+@pytest.mark.parametrize("units, name, depth", swept(PIPELINED))
+def test_recoded_multiplier_with_registers_equals_golden(request, units, name, depth):
     """Its rows are summed by parallel prefixes."""
+    bench = request.getfixturevalue(units)
     operands = TABLE[name][1](100_000, 7)
     np.testing.assert_array_equal(bench(("recoded", name, depth), *operands),
                                   expected(name, operands, subnormals=MODES[name][0]))

@@ -60,7 +60,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", sweep(3, CASES))
+@pytest.mark.parametrize("name", sweep(6, CASES))
 def test_a_step_has_the_bits_of_pytorch(name):
     make, shape, machine = CASES[name]
     torch.manual_seed(0)

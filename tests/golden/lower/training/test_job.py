@@ -80,16 +80,16 @@ def test_space_of_a_job_is_kept_and_it_needs_no_values(monkeypatch):
 @pytest.mark.parametrize("short", sweep(2, [4, 0]))
 def test_a_batch_that_models_share_is_there_once(short):
     """It is loaded and converted for all of them, and what follows from it alone is done for all; bits are the same."""
-    models, optimisers = [mlp(seed) for seed in range(3)], [sgd(lr=rate) for rate in (0.1, 0.2, 0.3)]
+    models, optimisers = [mlp(seed) for seed in range(2)], [sgd(lr=rate) for rate in (0.1, 0.2)]
     machine = accelerator(short_rows=short)
     step, alone = (job(models, optimisers, machine, shared=shared) for shared in (True, False))
-    assert len({step.lowered.program.tensors[f"{number}/input"].address for number in range(3)}) == 1
+    assert len({step.lowered.program.tensors[f"{number}/input"].address for number in range(2)}) == 1
     assert len(step.lowered.program.instructions) < len(alone.lowered.program.instructions)
-    found = [followed(each, [[batch] * 3 for batch in BATCHES[:2]])[1] for each in (step, alone)]
+    found = [followed(each, [[batch] * 2 for batch in BATCHES[:2]])[1] for each in (step, alone)]
     assert all(np.array_equal(values, found[1][name]) for name, values in found[0].items())
     line = "The batch of model 1 must be that of model 0, as in the first step; a job that shares none would do"
     with pytest.raises(LoweringError, match=f"^{re.escape(line)}$"):
-        step.writes(BATCHES[:3])
+        step.writes(BATCHES[:2])
 
 
 def test_sums_of_rows_longer_than_the_vector_units_are_cut():
@@ -109,7 +109,7 @@ def test_one_model_with_more_numbers_than_arguments():
                                                           for number, each in enumerate(parameters)]),
                       BATCHES[0], MACHINES["8"])
     assert step.lowered.program.tensors[NUMBERS].shape == (8, 1) and len(step.arguments()) == 2
-    followed(step, BATCHES[:3])
+    followed(step, BATCHES[:2])
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from golden.perf.cycles import Command, timeline
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from rtl.core.core import latencies
+from tests.cases import sweep
 
 DEPTH = 30
 #: Name -> terms of a block, and options.
@@ -62,7 +63,7 @@ def run(design, commands):
     return starts, cycle
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", sweep(2, DESIGNS))
 def test_cycles_meet_the_formula(name):
     terms, options = DESIGNS[name]
     design = Design(format=HBFPFormat(mantissa=8, block=(1, terms)), rows=8, cols=8, depth=DEPTH, **options)

@@ -24,6 +24,7 @@ from golden.vision import torchvision
 from hbfp.design import Design
 from hbfp.system import Accelerator
 from hbfp.values import OptionError
+from tests.cases import sweep
 
 
 def operations(graph, size=32):
@@ -188,7 +189,7 @@ def test_tensors_that_a_forward_makes():
 
 # --- The lowering that the accelerator has --------------------------------------------------------
 
-TEN = [pytest.param(name, marks=[] if name in ("resnet50", "bert-medium") else pytest.mark.slow) for name in STUDY]
+TEN = [pytest.param(name, marks=[] if name in ("bert-medium",) else pytest.mark.slow) for name in STUDY]
 
 
 @pytest.mark.parametrize("name", TEN)
@@ -202,7 +203,7 @@ def test_gradients_of_the_exported_graph():
     assert lowered("mlp", model, given, train=True) == trace("mlp", model, given, train=True)
 
 
-@pytest.mark.parametrize("name", ["bert-medium@16", "toy"])
+@pytest.mark.parametrize("name", sweep(2, ["toy", "bert-medium@16"]))
 def test_converted_models_have_the_same_products(name):
     """Also which of them feed which, by rows."""
     with torch.device("meta"):

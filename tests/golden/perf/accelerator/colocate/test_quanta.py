@@ -7,6 +7,7 @@ from golden.lower.errors import LoweringError
 from golden.perf.accelerator.colocate.quanta import quanta, yielding
 from golden.perf.accelerator.model import times
 from hbfp.isa.instructions import Opcode
+from tests.cases import sweep
 from tests.golden.lower.test_yields import SYSTEM, ran, step
 
 from .latencies import LATENCY
@@ -14,7 +15,7 @@ from .latencies import LATENCY
 MEMORY = 32, SYSTEM.beat
 
 
-@pytest.mark.parametrize("most", [1 << 30, 2000, 1100])
+@pytest.mark.parametrize("most", sweep(3, [1100, 2000, 1 << 30]))
 def test_no_quantum_is_longer(most):
     program = step()
     made, found = yielding(program, most, LATENCY, *MEMORY)
