@@ -32,7 +32,7 @@ CORES = {
     "bf16": {"arithmetic": "bf16"},
 }
 #: Cores whose parts others have, too: in the long regression.
-SELDOM = ("segments", "ragged", "bf16", "fp32", "share aligned", "pipeline", "share", "aligned", "long")
+SELDOM = ("segments", "ragged", "bf16", "fp32", "share aligned", "pipeline", "share", "aligned", "long", "core")
 BASE = {"rows": 4, "cols": 2, "block": (1, 4), "depth": 8, "mantissa": 5}
 
 #: A small core with shared columns, which has every kind of memory and register.

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from golden.bfp import emulate
+from tests.cases import sweep
 
 
 def oracle(x, m, noise=None):
@@ -54,7 +55,7 @@ def blocks_near_powers_of_two(rng, size):
     return x
 
 
-@pytest.mark.parametrize("m", [1, 2, 3, 5, 7, 11, 15, 23])
+@pytest.mark.parametrize("m", sweep(3, [1, 2, 3, 5, 7, 11, 15, 23]))
 def test_a_million_awkward_elements(m):
     rng = np.random.default_rng(m)
     x = blocks_near_powers_of_two(rng, 16)                    # 10112 blocks: 161 792 elements, 1.29 million in all

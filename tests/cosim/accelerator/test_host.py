@@ -21,6 +21,7 @@ from golden.perf.accelerator.model import times
 from hbfp.isa.instructions import Instruction, Opcode, Unit
 from hbfp.isa.registers import Cause
 from hbfp.program import Program
+from tests.cases import sweep
 
 from .built import ACCELERATOR, opened
 
@@ -54,7 +55,7 @@ def matches(device, program, latency):
             result.times == times(program, latency, timing.latency, timing.bandwidth))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", sweep(3, SEEDS))
 def test_random_programs(model, seed):
     manifest, device = model
     assert matches(device, random_program(ACCELERATOR, seed), manifest.data.latency) == (True, True)

@@ -12,6 +12,7 @@ from cosim.work.random_trainers import draw_trainer
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.system import Accelerator
+from tests.cases import sweep
 
 from .built import ACCELERATOR, LEVEL
 
@@ -30,7 +31,7 @@ MACHINES = {
     "long blocks": machine(block=(16, 16), vector_lanes=4, row_words=8, v_words=512)}
 
 
-@pytest.mark.parametrize("name, seed", [("four", 11), ("tiles", 9), ("stochastic", 8), ("wide", 9)])
+@pytest.mark.parametrize("name, seed", sweep(2, [("four", 11), ("tiles", 9), ("stochastic", 8), ("wide", 9)]))
 def test_a_few(name, seed):
     found = trainings.run(None, MACHINES[name], [seed])
     assert (found.trainings, found.failures, found.none) == (1, {}, []) and found.numbers > 500

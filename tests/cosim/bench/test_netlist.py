@@ -15,6 +15,7 @@ from cosim.manifest import Manifest
 from hbfp.options import design_from_values
 from synth.measure.mapped import mapped_netlist
 from synth.tools.library import load
+from tests.cases import sweep
 from tests.synth.tiny import LIBERTY
 
 pytestmark = [pytest.mark.cosim, pytest.mark.synth]
@@ -41,9 +42,8 @@ def check(unit, values, recipe="generic"):
     assert outcome.notes["netlist"]["recipe"] == recipe
 
 
-@pytest.mark.parametrize("unit, values", [
-    ("encode_lane", LANE),
-    ("align", {"mantissa": 4, "rows": 4, "accumulate": "aligned"})])
+@pytest.mark.parametrize("unit, values", sweep(2, [
+    ("encode_lane", LANE), ("align", {"mantissa": 4, "rows": 4, "accumulate": "aligned"})]))
 def test_netlist_passes_the_bench(unit, values):
     check(unit, values)
 

@@ -10,6 +10,7 @@ from golden.bfp import encode_plain
 from golden.fast import kernels
 from golden.matmul import matmul, matmul_blocks
 from hbfp.format import HBFPFormat
+from tests.cases import cover
 
 from .test_kernels import awkward, same
 
@@ -23,10 +24,8 @@ def check(x, w, fmt, accumulate="fp32", w_fmt=None, **options):
     return want
 
 
-@pytest.mark.parametrize("accumulate", ["fp32", "aligned"])
-@pytest.mark.parametrize("subnormals", ["flush", "gradual"])
-@pytest.mark.parametrize("scale", [0, -40, -60, -62, -66, -72, 60, 63])
-@pytest.mark.parametrize("mantissa", [2, 8, 10, 12, 16])
+@pytest.mark.parametrize("mantissa, scale, subnormals, accumulate", cover(
+    [2, 8, 10, 12, 16], [0, -40, -60, -62, -66, -72, 60, 63], ["flush", "gradual"], ["fp32", "aligned"], turns=3))
 def test_every_width_at_every_scale(mantissa, scale, subnormals, accumulate):
     rng = np.random.default_rng(mantissa)
     for block in ((1, 8), (1, 32), (8, 8), (1, 576)):

@@ -11,6 +11,7 @@ import pytest
 from golden.bfp import Blocks, decode, decode_plain, encode, encode_plain
 from golden.fast import kernels
 from hbfp.format import HBFPFormat
+from tests.cases import cover
 
 from .test_kernels import awkward
 
@@ -32,10 +33,10 @@ def check(x, fmt, axis, noise=None):
     equal(decode(got), decode_plain(want))
 
 
-@pytest.mark.parametrize("subnormals", ["flush", "gradual"])
-@pytest.mark.parametrize("rounding", ["rne", "truncate", "stochastic"])
-@pytest.mark.parametrize("mantissa, exponent", [(2, 10), (8, 10), (16, 5), (8, 7), (16, 16)])
-def test_every_shape_and_axis(mantissa, exponent, rounding, subnormals):
+@pytest.mark.parametrize("sizes, rounding, subnormals", cover(
+    [(2, 10), (8, 10), (16, 5), (8, 7), (16, 16)], ["rne", "truncate", "stochastic"], ["flush", "gradual"]))
+def test_every_shape_and_axis(sizes, rounding, subnormals):
+    mantissa, exponent = sizes
     for shape in SHAPES:
         x = awkward(3).reshape(shape)
         noise = np.random.default_rng(0).integers(0, 256, shape) if rounding == "stochastic" else None

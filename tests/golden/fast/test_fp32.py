@@ -5,13 +5,14 @@ import pytest
 
 import golden.fp32 as fp32
 from golden.fast import fp32 as loops
+from tests.cases import sweep
 from tests.golden.fp32_values import random_pairs, special_pairs
 
 MODES = [("gradual", "signed"), ("flush", "signed"), ("flush", "positive")]
 
 
-@pytest.mark.parametrize("subnormals, underflow", MODES)
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "fma"])
+@pytest.mark.parametrize("name, subnormals, underflow", sweep(5, [
+    (name, *mode) for name in ("add", "sub", "mul", "fma") for mode in MODES]))
 def test_compiled_equals_plain(monkeypatch, name, subnormals, underflow):
     a, b = (np.concatenate(v) for v in zip(special_pairs(), random_pairs(100_000, 11), strict=True))
     rng = np.random.default_rng(12)

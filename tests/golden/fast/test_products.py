@@ -7,6 +7,7 @@ from golden.bfp import encode_plain as encode
 from golden.fast import kernels, products
 from golden.matmul import matmul_blocks
 from hbfp.format import HBFPFormat
+from tests.cases import cover
 
 from .test_kernels import every_way_is_the_plain_one, same
 
@@ -30,8 +31,8 @@ def whether_paired(x, w, fmt):
     return products.paired(*rest) and not products.exact(*rest)
 
 
-@pytest.mark.parametrize("block", [(1, 7), (1, 16), (1, 32), (24, 24), (1, 1)])
-@pytest.mark.parametrize("mantissa", [11, 12, 13, 14, 15, 16])
+@pytest.mark.parametrize("mantissa, block", cover(
+    [11, 12, 13, 14, 15, 16], [(1, 7), (1, 16), (1, 32), (24, 24), (1, 1)]))
 def test_every_mantissa(mantissa, block):
     rng = np.random.default_rng(mantissa)
     fmt = HBFPFormat(mantissa=mantissa, block=block)

@@ -9,6 +9,7 @@ from golden.bfp import encode_plain as encode
 from golden.fast import kernels, patches, stack
 from golden.matmul import matmul_blocks
 from hbfp.format import HBFPFormat
+from tests.cases import cover
 
 from .test_kernels import awkward, same
 
@@ -26,10 +27,11 @@ def plain(x, w, formats):
     return matmul_blocks(encode(x, formats[0]), encode(w, formats[1], axis=0), plain=True)
 
 
-@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)])
-@pytest.mark.parametrize("m, k, n", [(1, 1, 1), (5, 19, 3), (17, 40, 33), (9, 64, 70)])
-@pytest.mark.parametrize("scale", [0, -60, -66, 62])
-def test_each_pair_has_its_own_formats(scale, m, k, n, turned):
+@pytest.mark.parametrize("scale, sizes, turned", cover(
+    [0, -60, -66, 62], [(1, 1, 1), (5, 19, 3), (17, 40, 33), (9, 64, 70)],
+    [(False, False), (True, False), (False, True), (True, True)], turns=4))
+def test_each_pair_has_its_own_formats(scale, sizes, turned):
+    m, k, n = sizes
     rng = np.random.default_rng(m)
     shapes = [(k, m) if turned[0] else (m, k), (n, k) if turned[1] else (k, n)]
     x, w = (np.ldexp(rng.standard_normal((len(FORMATS), *shape)), scale + rng.integers(-3, 3, (len(FORMATS), *shape)))

@@ -9,7 +9,7 @@ from tests.cases import sweep
 from .test_yields import ran, step
 
 
-@pytest.mark.parametrize("most", sweep(2, [3, 2, 1 << 16]))
+@pytest.mark.parametrize("most", sweep(3, [3, 2, 1 << 16]))
 def test_divided_is_the_same(most):
     program = step()
     may = rows(program)

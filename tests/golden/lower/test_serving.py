@@ -17,6 +17,7 @@ from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 from hbfp.system import Accelerator
+from tests.cases import cover
 
 SYSTEM = Accelerator(core=Design(rows=4, cols=4, depth=32, format=HBFPFormat(mantissa=8, block=(1, 4))), contexts=2,
                      dispatch=8, dispatch_batch=4).share(8)
@@ -62,8 +63,7 @@ def served(serving, samples, slots, count=9):
     return [serving.answer(dram.get(serving.addresses(slot)[1], serving.sizes[1])) for slot in slots], dram
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("slots", [(5, 0, 8, 3), (7, 2), (4,)])
+@pytest.mark.parametrize("slots, name", cover([(5, 0, 8, 3), (7, 2), (4,)], MODELS, turns=1))
 def test_as_each_alone(name, slots):
     """In any order, in batches of any fill, every bit; accesses are ordered by waits."""
     model, inputs, serving = made(name)

@@ -18,7 +18,7 @@ from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 from hbfp.system import Accelerator
-from tests.cases import sweep
+from tests.cases import cover, sweep
 
 from .running import checked
 
@@ -84,10 +84,9 @@ def check(model, machine, *shape):
     return multiplies(program)
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("x, w", [(1, 0), (0, 1), (1, 1)])
-def test_widths_by_role(model, machine, x, w):
+@pytest.mark.parametrize("model, machine, roles", cover(MODELS, MACHINES, [(1, 0), (0, 1), (1, 1)], turns=1))
+def test_widths_by_role(model, machine, roles):
+    x, w = roles
     machine = MACHINES[machine]
     bits = 4, machine.core.wide
     if model != "mlp" and (x, w) == (1, 0):

@@ -15,6 +15,7 @@ from golden.matmul import matmul_blocks  # noqa: E402
 from golden.nn import conv, depthwise, functional  # noqa: E402
 from golden.noise import Stream  # noqa: E402
 from golden.number.blocks import Blocks  # noqa: E402
+from tests.cases import cover  # noqa: E402
 
 from .strided import gradient  # noqa: E402
 
@@ -115,13 +116,11 @@ def run(call, x, w, scale):
     return y, x.grad, w.grad
 
 
-@pytest.mark.parametrize("subnormals", ["flush", "gradual"])
-@pytest.mark.parametrize("rounding", ["rne", "truncate"])
-@pytest.mark.parametrize("mantissa, block", [(4, (1, 8)), (4, (1, 16)), (8, (1, 4)), (12, (1, 8))])
-@pytest.mark.parametrize("c, size, stride, padding, dilation", [
-    (20, (3, 3), (1, 1), (1, 1), (1, 1)), (35, (3, 2), (2, 1), (1, 0), (1, 2)), (3, (5, 5), (2, 2), (2, 2), (1, 1))])
-def test_depthwise_is_a_convolution_of_each_channel(c, size, stride, padding, dilation, mantissa, block, rounding,
-                                                    subnormals):
+@pytest.mark.parametrize("sizes, fmt, rounding, subnormals", cover(
+    [(20, (3, 3), (1, 1), (1, 1), (1, 1)), (35, (3, 2), (2, 1), (1, 0), (1, 2)), (3, (5, 5), (2, 2), (2, 2), (1, 1))],
+    [(4, (1, 8)), (4, (1, 16)), (8, (1, 4)), (12, (1, 8))], ["rne", "truncate"], ["flush", "gradual"], turns=3))
+def test_depthwise_is_a_convolution_of_each_channel(sizes, fmt, rounding, subnormals):
+    (c, size, stride, padding, dilation), (mantissa, block) = sizes, fmt
     formats = gn.Formats.of(gn.HBFPFormat(mantissa=mantissa, block=block, rounding=rounding, subnormals=subnormals))
     torch.manual_seed(c)
     x = torch.randn(2, c, 9, 8) * torch.logspace(-5, 5, c)[None, :, None, None]

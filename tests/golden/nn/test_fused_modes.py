@@ -105,7 +105,7 @@ def assert_same(job, alone, x, training):
         assert torch.equal(job(x), torch.cat([model(part) for model, part in zip(alone, x.chunk(3), strict=True)]))
 
 
-@pytest.mark.parametrize("net, kind", sweep(3, itertools.product(NETS, KINDS)))
+@pytest.mark.parametrize("net, kind", sweep(5, itertools.product(NETS, KINDS)))
 def test_training_and_evaluation_equal_models_alone(net, kind):
     build, shape = NETS[net]
     alone = models(build, kind)

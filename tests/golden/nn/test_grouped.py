@@ -14,6 +14,7 @@ import golden.nn as gn  # noqa: E402
 from golden.fast import grouped as kernel  # noqa: E402
 from golden.fast import kernels  # noqa: E402
 from golden.nn import conv, conv_products, functional, grouped  # noqa: E402
+from tests.cases import cover  # noqa: E402
 
 from .test_conv import run, same  # noqa: E402
 
@@ -35,12 +36,15 @@ def compare(x, w, groups, geometry, formats, scale=1.0):
     return together
 
 
-@pytest.mark.parametrize("fmt", [
+FORMATS = [
     gn.HBFPFormat(mantissa=4, block=(1, 8)), gn.HBFPFormat(block=(1, 16)), gn.HBFPFormat(block=(1, 5)),
     gn.HBFPFormat(mantissa=12, block=(1, 8)), gn.HBFPFormat(block=(1, 8), exponent=6),
-    gn.HBFPFormat(block=(1, 8), subnormals="gradual"), gn.HBFPFormat(block=(1, 8), rounding="truncate")])
-@pytest.mark.parametrize("c, o, groups, size, stride, padding, dilation", SHAPES)
-def test_equal_to_one_group_after_the_other(c, o, groups, size, stride, padding, dilation, fmt):
+    gn.HBFPFormat(block=(1, 8), subnormals="gradual"), gn.HBFPFormat(block=(1, 8), rounding="truncate")]
+
+
+@pytest.mark.parametrize("sizes, fmt", cover(SHAPES, FORMATS))
+def test_equal_to_one_group_after_the_other(sizes, fmt):
+    c, o, groups, size, stride, padding, dilation = sizes
     torch.manual_seed(c)
     x = torch.randn(2, groups * c, 9, 20) * torch.logspace(-5, 5, groups * c)[None, :, None, None]
     w = torch.randn(groups * o, c, *size) * 1e-4

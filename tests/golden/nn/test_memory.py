@@ -15,6 +15,7 @@ import golden.nn as gn  # noqa: E402
 from golden.nn import functional, fused, memory, portable  # noqa: E402
 from golden.nn.optimiser import store  # noqa: E402
 from golden.noise import Stream  # noqa: E402
+from tests.cases import sweep  # noqa: E402
 
 
 def negative(x):
@@ -93,9 +94,9 @@ def results(run, formats, a, b, g=None):
     return y.detach(), a.grad, b.grad
 
 
-@pytest.mark.parametrize("operation, mode", [
+@pytest.mark.parametrize("operation, mode", sweep(3, [
     (operation, mode) for operation in OPERATIONS for mode in MODES
-    if (operation, mode) != ("bias", "emulator")])         # whose sum is torch's, in the order of memory
+    if (operation, mode) != ("bias", "emulator")]))         # whose sum is torch's, in the order of memory
 def test_products_and_gradients(operation, mode):
     """Each operand by itself: of two negatives the signs would cancel out."""
     torch.manual_seed(0)

@@ -14,6 +14,7 @@ from golden.nn import portable  # noqa: E402
 from golden.nn.optimiser import store  # noqa: E402
 from golden.noise import noise as drawn  # noqa: E402
 from hbfp.format import HBFPFormat  # noqa: E402
+from tests.cases import cover  # noqa: E402
 
 from ..fast.test_kernels import awkward  # noqa: E402
 
@@ -64,14 +65,13 @@ def operands(rng, scale, size=(9, 100, 20)):
     return x, w
 
 
-@pytest.mark.parametrize("accumulate", ["fp32", "aligned"])
-@pytest.mark.parametrize("subnormals", ["flush", "gradual"])
-@pytest.mark.parametrize("scale", [0, -40, -62, -80, 48, 64])
-@pytest.mark.parametrize("mantissas, block", [
+@pytest.mark.parametrize("sizes, scale, subnormals, accumulate", cover([
     ((4, 4), (1, 8)), ((8, 8), (24, 24)), ((8, 8), (1, 1024)), ((9, 9), (1, 256)), ((12, 12), (1, 2)),
-    ((12, 12), (1, 4)), ((16, 16), (1, 32)), ((16, 16), (1, 1024)), ((16, 4), (1, 32)), ((3, 16), (16, 16))])
-def test_product(mantissas, block, scale, subnormals, accumulate):
+    ((12, 12), (1, 4)), ((16, 16), (1, 32)), ((16, 16), (1, 1024)), ((16, 4), (1, 32)), ((3, 16), (16, 16))],
+    [0, -40, -62, -80, 48, 64], ["flush", "gradual"], ["fp32", "aligned"], turns=3))
+def test_product(sizes, scale, subnormals, accumulate):
     """On both sides of what 24 bits hold; sums that underflow, are subnormal, overflow."""
+    mantissas, block = sizes
     left, right = (HBFPFormat(mantissa=m, block=block, subnormals=subnormals) for m in mantissas)
     x, w = operands(np.random.default_rng(1), scale, (9, 1200, 20) if block[1] > 200 else (9, 100, 20))
     a, b = (portable.encoded(torch.from_numpy(t), fmt, axis=axis) for t, fmt, axis in ((x, left, -1), (w, right, 0)))

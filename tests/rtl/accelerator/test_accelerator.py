@@ -256,7 +256,7 @@ def test_what_an_error_cuts_short_leaves_no_trace(device, name):
     good(device)
 
 
-@pytest.mark.parametrize("pauses", [0.3, 0.7, 0.95])
+@pytest.mark.parametrize("pauses", sweep(2, [0.3, 0.95, 0.7]))
 def test_what_is_offered_stays_when_a_program_is_stopped(device, pauses):
     """At any cycle of loads and stores, in front of channels that stand still: the bench looks at every cycle."""
     rng = np.random.default_rng(int(100 * pauses))

@@ -8,6 +8,7 @@ import pytest
 
 from hbfp.isa.instructions import Opcode
 from rtl.accelerator.drain import DrainToV
+from tests.cases import cover, sweep
 
 from ..drive import Pauses, bits
 from .served import Memory, Served, word
@@ -91,9 +92,8 @@ def play(instructions, pause=0.0, operand_pause=0.0, seed=0, system=SYSTEM):
     return [write[0] for write in writes], done, waited
 
 
-@pytest.mark.parametrize("pause", [0.0, 0.4])
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("system", [SYSTEM, WIDE])
+@pytest.mark.parametrize("system, seed, pause", sweep(3, [
+    (system, seed, pause) for system in (SYSTEM, WIDE) for seed in range(2) for pause in (0.0, 0.4)]))
 def test_random_instructions(system, pause, seed):
     rng = np.random.default_rng(seed)
     play([some(rng, system is WIDE) for _ in range(12)], pause, pause, seed, system)
@@ -113,8 +113,7 @@ def test_operands_cost_a_cycle(system):
     assert set(waited[1:]) == {1}
 
 
-@pytest.mark.parametrize("system", TURNS)
-@pytest.mark.parametrize("pause", [0.0, 0.4])
+@pytest.mark.parametrize("pause, system", cover([0.4, 0.0], TURNS, turns=1))
 def test_operands_that_are_taken_in_parts(system, pause):
     """A part comes whenever its read is granted."""
     rng = np.random.default_rng(5)

@@ -6,6 +6,7 @@ import pytest
 
 from hbfp.isa.instructions import Opcode
 from rtl.accelerator.weights import Weights
+from tests.cases import cover
 
 from ..drive import Pauses, bits
 from .served import Memory, Served, word
@@ -33,8 +34,7 @@ def play(instructions, pause=0.0, seed=0, system=SYSTEM):
     return done, len(addresses)
 
 
-@pytest.mark.parametrize("pause", [0.0, 0.4])
-@pytest.mark.parametrize("system", [SYSTEM, SPARSE])
+@pytest.mark.parametrize("system, pause", cover([SYSTEM, SPARSE], [0.0, 0.4], turns=1))
 def test_random_instructions(system, pause):
     rng = np.random.default_rng(1)
     done, rows = play([(int(rng.integers(8192) * 8), *rng.integers(1, 5, 2).tolist()) for _ in range(8)], pause,

@@ -65,7 +65,7 @@ def due(design, segment, column):
     return 1 + (segment + 1) * (design.height // design.group[0]) + column // design.group[1]
 
 
-@pytest.mark.parametrize("multiplier, shape", sweep(2, [(multiplier, shape) for multiplier in MULTIPLIERS for shape in (
+@pytest.mark.parametrize("multiplier, shape", sweep(3, [(multiplier, shape) for multiplier in MULTIPLIERS for shape in (
     SHAPES if multiplier == "plain" else SHAPES[1:5])]), ids=str)
 def test_sums_leave_when_and_as_promised(multiplier, shape):
     design, rng = make(*shape, multiplier), np.random.default_rng(1)

@@ -8,6 +8,7 @@ from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from rtl.accumulate.signatures import DIGITS, beat_layout
 from rtl.core.sequencer import STEPS, Sequencer, command_layout, steps_layout
+from tests.cases import cover
 
 from ..drive import Bench, Pauses, bits, pack, unpack, wait
 
@@ -105,10 +106,11 @@ class Run:
 COMMANDS = [(3, 2), (1, 1), (1, 5), (6, 3), (2, 4), (6, 1), (5, 2)]
 
 
-@pytest.mark.parametrize("terms, rows, options", [
-    (4, 4, {}), (2, 4, {}), (8, 4, {}), (12, 4, {}), (10, 4, {}), (4, 4, AHEAD), (12, 4, AHEAD)], ids=str)
-@pytest.mark.parametrize("idle, weights", [(0, 0), (0.5, 0), (0, 0.7), (0.3, 0.5)])
-def test_rows_carry_their_flags(terms, rows, options, idle, weights):
+@pytest.mark.parametrize("sizes, pauses", cover([
+    (4, 4, {}), (2, 4, {}), (8, 4, {}), (12, 4, {}), (10, 4, {}), (4, 4, AHEAD), (12, 4, AHEAD)],
+    [(0, 0), (0.5, 0), (0, 0.7), (0.3, 0.5)], turns=1), ids=str)
+def test_rows_carry_their_flags(sizes, pauses):
+    (terms, rows, options), (idle, weights) = sizes, pauses
     design = make(terms, rows, **options)
     pauses = [Pauses(0.7)] if options and idle else []
     run = Run(design, 5, COMMANDS, idle=idle, weights=weights).go([command(design, *c) for c in COMMANDS], *pauses)

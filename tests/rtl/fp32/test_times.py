@@ -11,6 +11,7 @@ from amaranth import signed, unsigned
 from amaranth.sim import Simulator
 
 from rtl.fp32.times import Times
+from tests.cases import cover
 
 SHAPES = [shape(width) for shape in (unsigned, signed) for width in (1, 3, 4)]
 
@@ -19,9 +20,7 @@ def numbers(shape):
     return range(-(1 << shape.width - 1), 1 << shape.width - 1) if shape.signed else range(1 << shape.width)
 
 
-@pytest.mark.parametrize("low", [0, 2])
-@pytest.mark.parametrize("a", SHAPES, ids=str)
-@pytest.mark.parametrize("b", SHAPES, ids=str)
+@pytest.mark.parametrize("a, b, low", cover(SHAPES, SHAPES, [0, 2]), ids=str)
 def test_all_products(a, b, low):
     """Of digits two and one bits wide, with and without signs."""
     dut = Times(a, b, low if a.width + b.width > low else 0, "recoded")

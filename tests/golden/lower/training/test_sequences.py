@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from golden.lower.errors import LoweringError
+from tests.cases import sweep
 
 from .steps import MACHINES, follow
 
@@ -96,7 +97,7 @@ def check(name, machine, steps=2):
     return follow(MODELS[name](), F.cross_entropy, batches, MACHINES[machine])
 
 
-@pytest.mark.parametrize("name", sorted(QUICK))
+@pytest.mark.parametrize("name", sweep(2, sorted(QUICK)))
 def test_layers(name):
     check(name, "8")
 

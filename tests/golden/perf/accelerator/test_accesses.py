@@ -17,6 +17,7 @@ from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Instruction, Memory, Opcode
 from hbfp.program import Layer, Program, Region
 from hbfp.system import Accelerator
+from tests.cases import sweep
 
 CORE = (Opcode.WEIGHTS, Opcode.MULTIPLY, Opcode.DRAIN)
 SMALL = {"x_words": 64, "w_words": 128, "v_words": 256, "p_words": 64, "row_words": 4, "vector_rows": 4}
@@ -35,7 +36,7 @@ def counting(method, seen):
     return counted
 
 
-@pytest.mark.parametrize("block", [(1, 8), (1, 4), (1, 16), (8, 8)])
+@pytest.mark.parametrize(["block"], sweep(2, [((1, 8),), ((1, 4),), ((1, 16),), ((8, 8),)]))
 def test_random_programs(block, monkeypatch):
     """Every instruction as a layer by itself; what the machine does in another way is put right here."""
     system = accelerator(block)

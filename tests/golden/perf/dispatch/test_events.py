@@ -11,6 +11,7 @@ from golden.perf.dispatch.bound import bound
 from golden.perf.dispatch.events import simulate
 from golden.perf.dispatch.twin import Inputs, Request, Twin
 from golden.spec.dispatch import DispatchUnit, Policy, policies
+from tests.cases import cover
 
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.9)
 SERVICE, QUANTUM = 400, 60
@@ -33,8 +34,7 @@ def test_greedy_leaves_no_time_for_training():
     assert outcome.fills.mean() / 148 < 0.11
 
 
-@pytest.mark.parametrize("name", policies(8, 900))
-@pytest.mark.parametrize("load", [0.2, 0.9])
+@pytest.mark.parametrize("name, load", cover(policies(8, 900), [0.2, 0.9], turns=1))
 def test_schedule_is_that_of_the_twin(name, load):
     """Batches of equal fill, at times that differ by the cycles in which the dispatcher counts."""
     policy = policies(8, 900)[name]

@@ -8,6 +8,7 @@ from golden.perf.pods.graph import Gemm, Graph
 from golden.perf.pods.interconnect import parse
 from golden.perf.pods.machine import Machine
 from golden.perf.pods.networks import named
+from tests.cases import sweep
 
 from .check import verify
 
@@ -23,7 +24,7 @@ def test_partitions(rows, most, partition):
     assert cycles[partition] == min(cycles.values())
 
 
-@pytest.mark.parametrize("name", ["resnet50", "densenet121@96", "bert-medium"])
+@pytest.mark.parametrize("name", sweep(3, ["bert-medium", "resnet50", "densenet121@96"]))
 def test_fewer_cycles_than_first_fit(name):
     tenants = [simulate.Tenant(named(name))]
     first, own = (simulate.run(tenants, MACHINE, scheduler=each) for each in ("first-fit", "adaptive"))
