@@ -1,9 +1,10 @@
-"""What holds for all tests: their order, their seeds, and why some were skipped.
+"""What holds for all tests: their order, their seeds, why some were skipped, and which files are slow.
 
 `make test` gives files to processes in this order. At the end, when only one is left, it should be a quick one.
 `make regression` puts before them what touches files that were changed.
 """
 
+import itertools
 import math
 import os
 import random
@@ -101,7 +102,15 @@ def seed():
 
 
 def pytest_terminal_summary(terminalreporter):
-    """How many tests were skipped for which reason."""
+    """How many tests were skipped for which reason; with ``--durations=N``, the sum of all and the N slowest files."""
+    if (most := terminalreporter.config.option.durations) is not None:
+        seconds = Counter()
+        for report in itertools.chain(*terminalreporter.stats.values()):
+            if hasattr(report, "duration"):
+                seconds[report.nodeid.split("::")[0]] += report.duration
+        terminalreporter.section("slowest files")
+        for name, count in [("all", seconds.total()), *seconds.most_common(most or None)]:
+            terminalreporter.line(f"{count:8.2f}s {name}")
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ")
                       for report in terminalreporter.getreports("skipped") if isinstance(report.longrepr, tuple))
     if reasons:

@@ -28,10 +28,11 @@ def pytest_run(*args):
 
 def unseeded(path):
     """Lines that make a generator of random numbers whose seed is the machine's."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    text, names = path.read_text(), ("default_rng", "Random", "RandomState", "SystemRandom")
+    for node in ast.walk(ast.parse(text)) if any(f"{name}()" in text for name in names) else ():
         if isinstance(node, ast.Call) and not node.args and not node.keywords:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in ("default_rng", "Random", "RandomState", "SystemRandom"):
+            if name in names:
                 yield f"{path.name}:{node.lineno}"
 
 
@@ -77,10 +78,12 @@ TESTS = """if True:
 def test_tests_end_at_their_limit_and_skips_are_counted(tmp_path):
     """One that waits, and one that hangs in a library, where no exception reaches it: others go on."""
     (tmp_path / "test_one.py").write_text(TESTS)
-    lines, _, status = pytest_run("-n", "1", "--timeout=1", "-o", "faulthandler_timeout=3", tmp_path)
+    lines, _, status = pytest_run("-n", "1", "--timeout=1", "-o", "faulthandler_timeout=3", "--durations=1", tmp_path)
     assert status == 1 and "2 failed, 1 passed, 4 skipped in" in lines[-1]
     assert [line for line in lines if line.startswith("    ")][-2:] == ["    3 no tool", "    1 no card"]
     assert "worker 'gw0' crashed while running 'test_one.py::test_hangs'" in lines
+    slowest = next(number for number, line in enumerate(lines) if " slowest files " in line)
+    assert re.fullmatch(r" +[\d.]+s all", lines[slowest + 1]) and re.fullmatch(r" +[\d.]+s test_one.py", lines[slowest + 2])
 
 
 def test_every_test_has_a_limit():

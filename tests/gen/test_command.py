@@ -49,7 +49,7 @@ def test_default_folder_is_below_build(tmp_path, monkeypatch):
 
 def test_files_are_replaced(tmp_path):
     for _ in range(2):
-        assert main([*SMALL, "--out", str(tmp_path)]) == 0
+        assert main(["--unit", "side", "--out", str(tmp_path)]) == 0
     assert len(list(tmp_path.iterdir())) == 2
 
 

@@ -152,13 +152,13 @@ def test_units_have_the_names_they_have_in_the_core(unit):
 
 
 def size(rows, cols, **values):
-    result = Emitted({"rows": rows, "cols": cols, "block": (1, 16)} | values)
+    result = Emitted({"rows": rows, "cols": cols, "block": (1, 8)} | values)
     return len(result.text), len(result.manifest["modules"])
 
 
 def test_text_grows_with_rows_plus_columns():
     """Twice the side is at most twice the text and a bit; a module for each element would be four times."""
-    (small, _), (large, modules) = size(16, 16), size(32, 32)
+    (small, _), (large, modules) = size(8, 8), size(16, 16)
     assert large < 2 * small
     assert modules <= 64
 

@@ -16,10 +16,12 @@ def generated():
     return generate.generate()
 
 
+@pytest.mark.slow    # that the functions of the file are as exact as promised: tests/golden/test_functions.py
 def test_file_is_what_the_script_writes(generated):
     assert generate.PATH.read_text(encoding="ascii") == generate.dump(generated[0])
 
 
+@pytest.mark.slow
 def test_every_table_is_close_enough(generated):
     # 2 ulp is 2^-23 of a significand just below 2; the rest of the datapath adds less than half of that.
     assert {table for table, _, _ in generated[1]} == {"exp2", *(name for name, _ in ROWS)}

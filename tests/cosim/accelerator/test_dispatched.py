@@ -361,7 +361,7 @@ def test_faults_of_a_batch_are_its_requests(device, fault):
     assert read(device, "status", 1) == 2
 
 
-@pytest.mark.parametrize("context", [0, 1])
+@pytest.mark.parametrize("context", sweep(2, [1, 0]))
 def test_a_stop_at_any_cycle_leaves_all_going(device, context):
     serving, training = copies(2), trains([1, 2, 1])
     for cycles in range(0, 500, 29):

@@ -278,7 +278,7 @@ def test_a_step_that_is_told_something_else_is_found(file):
         assert differ == (place is not None), place
 
 
-@pytest.mark.parametrize("text", [FILE, TOLD, WORDS])
+@pytest.mark.parametrize("text", sweep(2, [FILE, TOLD, WORDS]))
 def test_layers_of_every_step(text, file):
     """What layers give is torch's in each step, not in the first alone, and is found out where it differs."""
     file.write_text(text)

@@ -195,6 +195,7 @@ def test_a_compiler_without_a_version(tmp_path):
                         r"\(Command .* returned non-zero exit status 1\.\)\n", done.stderr)
 
 
+@pytest.mark.slow
 def test_a_full_disk(tmp_path):
     """No byte can be written: files have at most 0."""
     (tmp_path / "build").mkdir()

@@ -10,6 +10,7 @@ pytest.importorskip("torch")
 EXAMPLE = Path(__file__).parents[3] / "docs/examples/pytorch.py"
 
 
+@pytest.mark.slow
 def test_example(capsys):
     runpy.run_path(str(EXAMPLE))["main"]()
     lines = capsys.readouterr().out.splitlines()

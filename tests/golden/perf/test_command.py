@@ -125,6 +125,7 @@ def test_figures_of_large_batches_are_those_of_the_page():
             f"{idle[-1]} of the idle time.") in PAGE
 
 
+@pytest.mark.slow
 def test_figures_differ_from_seed_to_seed_as_the_page_says():
     assert "differ by up to 0.03 from seed to seed, and at a load of 0.9 they lie between 2.9 and 3.3" in PAGE
     for load, least, most in ((0.5, 3.65, 3.68), (0.7, 2.93, 2.97), (0.9, 2.9, 3.3)):

@@ -112,8 +112,8 @@ def test_others_share_what_does_not_read_the_option(usual, option):
     assert {other.meaning[name] for name in new} & {usual.meaning[name] for name in old} == set()
 
 
-@pytest.mark.parametrize("option", [option if option == "queue" else pytest.param(option, marks=pytest.mark.slow)
-                                    for option in OTHERS])
+@pytest.mark.slow    # of random cores and the accelerators of tests/gen/test_names.py always
+@pytest.mark.parametrize("option", OTHERS)
 def test_what_is_shared_has_one_text(usual, option):
     other = Emitted(changed(option))
     shared = usual.texts.keys() & other.texts.keys()

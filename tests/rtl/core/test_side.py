@@ -99,6 +99,7 @@ def test_lanes_that_columns_share_multiply_as_the_design_does(options, multiplie
     assert SideLane.Parameters.of(Design(**options)).multiplier == "plain"
 
 
+@pytest.mark.slow    # that the units have the same bits: tests/rtl/fp32/test_units.py
 def test_recoded_products_change_no_bit():
     y, (scale, bias) = values(), np.array([0xBFC00000, 0xBF7FFFFF], np.uint32)
     lane = replace(SideLane.Parameters(), multiplier="recoded")

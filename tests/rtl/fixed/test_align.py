@@ -43,7 +43,7 @@ def cases(sum_width, width, guard, exponent_width):
     return np.array(rows, np.int64).T
 
 
-@pytest.mark.parametrize("size", sweep(2, SIZES), ids=str)
+@pytest.mark.parametrize(["size"], sweep(2, [(size,) for size in SIZES]), ids=str)
 def test_step_equals_golden(size):
     sum_width, width, guard, exponent_width = size
     acc, acc_exponent, total, exponent = cases(*size)

@@ -39,6 +39,7 @@ def test_of_everything():
     assert min(seen.values()) > 2 and len(seen) == 28, seen
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_drawn_anew():
     drawn = [random_training(SMALL, seed) for seed in (7, 17)]
     assert sum((Counter(each.anew) for each in drawn), Counter()) and not any(each.failure for each in drawn)
