@@ -22,8 +22,10 @@ from tests.reach import naming, reached
 ROOT = Path(__file__).parents[1]
 #: Files that take long without a mark. On a new machine the first one waits until Yosys has compiled itself; what
 #: needs Yosys, too, comes only behind the benches, so that no other process waits with it.
-LONG = ("tests/gen/test_lint.py", "tests/gen/test_emit.py", "tests/rtl/test_cycles.py", "tests/gen/test_names.py",
-        "tests/test_types.py", "tests/test_site.py")
+LONG = ("tests/gen/test_lint.py", "tests/gen/test_emit.py", "tests/gen/test_names.py", "tests/gen/test_command.py",
+        "tests/test_types.py", "tests/test_site.py", "tests/test_conftest.py", "tests/rtl/test_cycles.py",
+        "tests/golden/lower/training/test_job.py", "tests/golden/nn/test_distributed.py",
+        "tests/golden/study/test_experiment.py")
 #: Files that differ from the commit of ``--since``.
 CHANGED = pytest.StashKey()
 

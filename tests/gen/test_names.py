@@ -62,7 +62,7 @@ WORDS = {f"{name}_words": 256 for name in "vxwp"}
 SYSTEMS = [("accelerator", WORDS, CORE), ("accelerator", WORDS | {"contexts": 2}, CORE),
            ("pods", {"pods": 4, "bank": 256, "rounds": 256}, {"rows": 8, "block": (1, 8)})]
 #: What stands beside cores.
-PARTS = [("dispatch", {}), ("vector", {}), *((name, {"pods": 8}) for name in NETWORKS)]
+PARTS = [("dispatch", {}), ("vector", {"lanes": 2}), *((name, {"pods": 8}) for name in NETWORKS)]
 
 
 def systems(count):
