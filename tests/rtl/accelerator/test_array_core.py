@@ -107,17 +107,16 @@ def product(system, m_rows, k_tiles, n_tiles, pause=0.0, scale=0, bias=0):
     return [cycle for cycle, *_ in writes]
 
 
-SYSTEMS = {
-    "short blocks": {"block": (1, 2)}, "long blocks": {"block": (1, 8)},
-    "tiles": {"block": (4, 4)},
-}
+#: Rows of the core, and its blocks.
+SYSTEMS = {"short blocks": (8, (1, 4)), "long blocks": (4, (1, 8)), "tiles": (4, (4, 4))}
 
 
 @pytest.mark.parametrize("name", sweep(2, SYSTEMS))
 def test_products(name):
     """Without pauses no cycle is lost between commands: results come as far apart as their rows went in."""
-    system = Accelerator(core=Design(rows=4, depth=64, format=HBFPFormat(**SYSTEMS[name])))
-    rows, tiles = 16, 3
+    side, block = SYSTEMS[name]
+    system = Accelerator(core=Design(rows=side, depth=64, format=HBFPFormat(block=block)))
+    rows, tiles = 8, 2
     pause = 0.2 if name == "tiles" else 0.0
     cycles = product(system, rows, tiles, 2, pause)
     apart = {b - a for a, b in zip(cycles, cycles[rows:], strict=False)}

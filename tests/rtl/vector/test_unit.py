@@ -37,7 +37,8 @@ from tests.rtl.vector_model import VectorModel
 
 SMALL = VectorUnit(lanes=2, beats=8, functions=("exp", "recip", "rsqrt"), pipeline=1)
 BARE = VectorUnit(lanes=1, beats=9, registers=4, functions=())
-FULL = VectorUnit(lanes=4, beats=32, pipeline=3)
+#: With all functions.
+FULL = [VectorUnit(lanes=lanes, beats=128 // lanes, pipeline=3) for lanes in (2, 4)]
 #: Lanes that share evaluators, two each and all four.
 SHARED = [VectorUnit(lanes=4, beats=4, registers=2, functions=("exp", "rsqrt"), pipeline=pipeline, function_lanes=few)
           for pipeline, few in ((2, 2), (0, 1))]
@@ -404,9 +405,9 @@ def test_missing_function_is_reserved_in_hardware():
         assert simulate(SMALL, [programs.length(2), *programs.activation(name)], rows(1, 2), 2)[2] == error
 
 
-@pytest.fixture(scope="module")
-def model():
-    return VectorModel(FULL)
+@pytest.fixture(scope="module", params=sweep(2, FULL), ids=["2 lanes", "4 lanes"])
+def model(request):
+    return VectorModel(request.param)
 
 
 @pytest.mark.cosim
@@ -415,14 +416,14 @@ def test_verilog_equals_golden(model, name):
     make, count = (PROGRAMS | FUNCTION_PROGRAMS)[name]
     for length, idle, stall in ((128, 0, 0), (61, 0.4, 0.4), (3, 0, 0.7), (64, 0.7, 0)):
         program, data = [programs.length(length), *make(length)], rows(count, length)
-        want = Machine(FULL).run(program, data)
+        want = Machine(model.unit).run(program, data)
         got, taken, error = model(program, data, len(want), length, idle, stall)
         compare(got, want)
         assert not error
         if not idle and not stall:
-            assert taken == cycles(program, FULL)
+            assert taken == cycles(program, model.unit)
         else:
-            assert taken >= cycles(program, FULL)
+            assert taken >= cycles(program, model.unit)
 
 
 def random_program(rng, unit, steps, few=SCALARS):
@@ -464,15 +465,15 @@ def check_random(model, seeds):
     """Short and long rows, few and many scalars and registers; cycles, where nothing pauses."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        program, reads, gives = random_program(rng, FULL, 40, (2, 4, SCALARS)[seed % 3])
-        length = int(rng.integers(1, FULL.longest // (1, 2, 8)[seed // 3 % 3] + 1))
+        program, reads, gives = random_program(rng, model.unit, 40, (2, 4, SCALARS)[seed % 3])
+        length = int(rng.integers(1, model.unit.longest // (1, 2, 8)[seed // 3 % 3] + 1))
         program, data = [programs.length(length), *program], rows(reads, length, 0.1 * (seed % 3), rng)
-        want = Machine(FULL).run(program, data)
+        want = Machine(model.unit).run(program, data)
         assert len(want) == gives
         pauses = rng.choice([0, 0.5], 2)
         got, taken, _ = model(program, data, gives, length, *pauses, seed + 1)
         compare(got, want)
-        assert taken == cycles(program, FULL) or pauses.any()
+        assert taken == cycles(program, model.unit) or pauses.any()
 
 
 @pytest.mark.cosim
