@@ -21,12 +21,13 @@ from hbfp.format import HBFPFormat
 
 from ..fast import kernels, lanes, patches, products
 from ..noise import Stream
-from . import integers, portable, unfold
+from . import converted, integers, portable, unfold
 from .formats import Formats
 from .memory import array
 from .phases import Phase, phases
 from .placed import laid
 from .products import Operand, pieces_of, product
+from .record import watcher
 from .unfold import Pair
 
 
@@ -60,7 +61,9 @@ def over_channels(x: torch.Tensor, w: Any, fmt: HBFPFormat, w_fmt: HBFPFormat, f
         y = integers.over_channels(x, w, fmt, w_fmt, formats, size, stride, dilation)
         if y is not None:
             return y.view(n, oh, ow, -1)
-    if once and unfold.draws(fmt, stream) is not None:
+    if once and converted.serves(x) and (formats.mode, formats.order) == ("hbfp", "block") and watcher() is None:
+        y = _converted_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation)
+    elif once and unfold.draws(fmt, stream) is not None:
         y = _drawn_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation)
     else:
         matrix = view.reshape(n * oh * ow, kh * kw * c)
@@ -69,11 +72,25 @@ def over_channels(x: torch.Tensor, w: Any, fmt: HBFPFormat, w_fmt: HBFPFormat, f
     return y.view(n, oh, ow, w.shape[1])
 
 
+def _cut(shape, size, stride, dilation):
+    """A function that makes matrices of patches of what belongs to the pixels of channels-last ``shape``."""
+    def cut(tensor):
+        view = unfold.view(tensor.reshape(*shape[:3], -1).contiguous(), size, stride, dilation)
+        return view.reshape(view.shape[:3].numel(), view.shape[3:].numel())
+    return cut
+
+
+def _converted_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
+    """The product on a GPU: elements of channels-last ``x`` are converted, and then laid out as patches."""
+    matrix = x.view(1, -1, x.shape[3])
+    a = converted.Stack(matrix, fmt, converted.drawn(matrix[0], fmt, stream, -1)).lines(False)
+    b = Operand(w, w_fmt, stream).stack(0).lines(True)
+    return converted.product(converted.gathered(a, _cut(x.shape, size, stride, dilation)), b, formats)[0]
+
+
 def _drawn_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
     """The product in torch's operations, with noise drawn for elements of channels-last ``x``, not of its patches."""
-    def cut(tensor):
-        view = unfold.view(tensor.view(*x.shape[:3], -1), size, stride, dilation)
-        return view.reshape(view.shape[:3].numel(), -1)
+    cut = _cut(x.shape, size, stride, dilation)
     a = pieces_of(x.view(-1, x.shape[3]), fmt, stream, -1)
     a = replace(a, mantissa=cut(a.mantissa), exponent=cut(a.exponent), invalid=cut(a.invalid))
     return portable.product(a, pieces_of(w, w_fmt, stream, 0), formats.accumulate, guard=formats.guard,

@@ -1,8 +1,10 @@
 """Operands of products as the kernels of :mod:`golden.gpu` take them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.nn.functional import pad
 
 from hbfp.format import HBFPFormat
 
@@ -11,7 +13,7 @@ from .formats import Formats
 from .memory import plain
 from .placed import Draw, Given
 
-__all__ = ["Stack", "drawn", "given", "product", "serves"]
+__all__ = ["Stack", "drawn", "gathered", "given", "product", "row_sums", "serves"]
 
 
 def drawn(matrix: torch.Tensor, fmt: HBFPFormat, stream: Any, axis: int) -> torch.Tensor | None:
@@ -83,8 +85,23 @@ class Stack:
         return found[down]
 
 
+def gathered(lines: Any, cut: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """Lines (1, pixels, K) made of lines of other pixels, which ``cut`` makes of a matrix: of channels or of blocks."""
+    data, blocks, *rest = vars(lines).values()
+    patches = cut(data[0])
+    width = patches.shape[1]
+    patches = pad(patches, (0, -width % 16))[:, :width]    # a line begins where the copy engine can
+    return type(lines)(patches[None], cut(blocks[0].T).T.contiguous()[None], *rest)
+
+
 def product(a: Any, b: Any, formats: Formats) -> torch.Tensor:
     """:func:`golden.gpu.product.product` of lines (S, M, K) and (S, N, K): (S, M, N) float32."""
     from ..gpu.product import product as multiply
     with on(a.data):
         return multiply(a, b, formats.accumulate, guard=formats.guard, growth=formats.growth)
+
+
+def row_sums(g: torch.Tensor) -> torch.Tensor:
+    """:func:`golden.gpu.sums.row_sums`."""
+    from ..gpu.sums import row_sums as summed
+    return summed(plain(g))

@@ -6,6 +6,7 @@ import torch
 
 from ..fast import kernels
 from ..noise import Stream
+from . import converted
 from .formats import Formats
 from .memory import array
 from .once import once_differentiable
@@ -58,7 +59,11 @@ class AddBias(torch.autograd.Function):
 
 def row_sums(g: torch.Tensor) -> torch.Tensor:
     """Sums over the rows: (rows, O) -> (O); with side arithmetic torch's operation, which has them."""
-    return g.sum(0) if g.device.type != "cpu" or here() else torch.from_numpy(kernels.row_sums(array(g)[None])[0])
+    if here():
+        return g.sum(0)
+    if converted.serves(g):
+        return converted.row_sums(g)
+    return torch.from_numpy(kernels.row_sums(array(g)[None])[0]) if g.device.type == "cpu" else g.sum(0)
 
 
 @torch.compiler.disable

@@ -41,8 +41,7 @@ def passes(make, x, formats, device, noise):
         y = layer(x)
         y = y[0] if isinstance(y, tuple) else y
         y.backward(torch.linspace(-3, 5, y.numel()).sin().view(y.shape).to(device))
-    return [t.detach().cpu() for t in (y, x.grad, *(p.grad for p in layer.parameters() if p.dim() > 1),
-                                       *layer.buffers())]
+    return [t.detach().cpu() for t in (y, x.grad, *(p.grad for p in layer.parameters()), *layer.buffers())]
 
 
 class Attention(torch.nn.MultiheadAttention):
@@ -59,6 +58,7 @@ LAYERS = {
     "linear": (lambda: torch.nn.Linear(20, 13), (3, 5, 20)),
     "attention": (Attention, (1, 4, 8)),
     "conv": (lambda: torch.nn.Conv2d(8, 6, 3, padding=1, bias=False), (1, 8, 3, 4)),
+    "once": (lambda: torch.nn.Conv2d(16, 8, (1, 2), stride=2, padding=1, bias=False), (1, 16, 3, 3)),
     "grouped": (lambda: torch.nn.Conv2d(4, 4, 3, stride=2, groups=2, bias=False), (1, 4, 5, 6)),
     "transposed": (lambda: torch.nn.ConvTranspose1d(4, 3, 3, bias=False), (2, 4, 6)),
 }
@@ -71,7 +71,7 @@ def run(layer, *args):
 
 CASES = [(layer, name, noise) for layer in LAYERS for name, formats in FORMATS.items()
          for noise in ("lanes", "position") if noise == "lanes" or formats.stochastic and (
-             layer in ("linear", "attention") or layer == "conv" and formats.x.rounding == "rne")]
+             layer in ("linear", "attention") or layer in ("conv", "once") and formats.x.rounding == "rne")]
 
 
 @pytest.mark.parametrize("layer, formats, noise", sweep(4, CASES))
@@ -145,3 +145,17 @@ def test_checkpointed_layers_repeat_their_noise(device):
     with runtime.forced():
         for a, b in zip(passed(False), passed(True), strict=True):
             assert torch.equal(a, b)
+
+
+def test_convolutions_convert_elements_once(device, monkeypatch):
+    """Where blocks divide the channels: no patch is converted but for the gradient of the weights."""
+    from golden.gpu import convert
+    made, true = [], convert.converted
+    monkeypatch.setattr(convert, "converted",
+                        lambda x, fmt, **more: made.append(tuple(x.shape)) or true(x, fmt, **more))
+    layer = gn.convert(torch.nn.Conv2d(16, 16, 2, bias=False), gn.Formats.of(fmt(4, 1, 16))).to(device)
+    with runtime.forced():
+        y = layer(torch.ones(1, 16, 3, 3, device=device, requires_grad=True))
+        assert made == [(1, 9, 16), (1, 64, 16)]
+        y.sum().backward()
+    assert made[2:4] == [(1, 16, 16), (1, 64, 16)] and (1, 4, 64) in made[4:]
