@@ -58,20 +58,20 @@ class Bench:
 SHALLOW = [(name, fmt, mode, depth) for name in ("fp32.add", "fp32.mul") for fmt, mode, depths in (
     (FloatFormat(3, 3), "flush", range(1, 8)), (FloatFormat(3, 3), "gradual", (1, 3, 5)), (FP32, "flush", (2, 3, 4)))
            for depth in depths if depth <= len(unit(name).CUTS)]
-#: Of these every third runs by default.
-OFTEN = SMALL_CASES, RECODED, SHALLOW, PIPELINED
+#: Of these every fifth runs by default.
+OFTEN, STEP = (SMALL_CASES, RECODED, SHALLOW, PIPELINED), 5
 
 
 @pytest.fixture(scope="module")
 def some():
     """Small formats combinational, recoded multipliers and registers: cases by default."""
-    return more(*(cases[::3] for cases in OFTEN))
+    return more(*(cases[::STEP] for cases in OFTEN))
 
 
 @pytest.fixture(scope="module")
 def others():
     """Those of the long regression."""
-    return more(*([case for number, case in enumerate(cases) if number % 3] for cases in OFTEN))
+    return more(*([case for number, case in enumerate(cases) if number % STEP] for cases in OFTEN))
 
 
 def more(small, recoded, shallow, pipelined):
@@ -102,7 +102,7 @@ def test_unit_equals_golden(bench, name, mode):
 
 def swept(cases):
     """Each case with the fixture that has its unit."""
-    return sweep(3, [("others" if number % 3 else "some", *case) for number, case in enumerate(cases)])
+    return sweep(STEP, [("others" if number % STEP else "some", *case) for number, case in enumerate(cases)])
 
 
 @cosim
