@@ -13,6 +13,7 @@ from .grouped import Grouped
 from .once import once_differentiable, unviewed
 from .placed import by_groups, by_role
 from .products import check_float32
+from .stacked_groups import StackedGroups
 
 
 class Conv2d(torch.autograd.Function):
@@ -79,4 +80,6 @@ def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stride: tuple[
         return Depthwise.apply(x, w, stride, padding, dilation, formats)
     if groups > 1 and Grouped.serves(x, w, groups, formats):
         return Grouped.apply(x, w, stride, padding, dilation, formats, groups)
+    if groups > 1 and x.numel() and StackedGroups.serves(x, formats):
+        return StackedGroups.apply(x, w, stride, padding, dilation, formats, groups)
     return Conv2d.apply(x, w, stride, padding, dilation, formats, stream, groups, kept)

@@ -1,6 +1,6 @@
 """Layers that the GPU's kernels compute have the bits of the CPU.
 
-Covers: golden/nn/converted.py.
+Covers: golden/nn/converted.py, golden/nn/stacked_groups.py.
 """
 
 import pytest
@@ -60,6 +60,7 @@ LAYERS = {
     "conv": (lambda: torch.nn.Conv2d(8, 6, 3, padding=1, bias=False), (1, 8, 3, 4)),
     "once": (lambda: torch.nn.Conv2d(16, 8, (1, 2), stride=2, padding=1, bias=False), (1, 16, 3, 3)),
     "grouped": (lambda: torch.nn.Conv2d(4, 4, 3, stride=2, groups=2, bias=False), (1, 4, 5, 6)),
+    "depthwise": (lambda: torch.nn.Conv2d(3, 6, (3, 2), padding=1, groups=3, bias=False), (1, 3, 3, 4)),
     "transposed": (lambda: torch.nn.ConvTranspose1d(4, 3, 3, bias=False), (2, 4, 6)),
 }
 
@@ -74,7 +75,7 @@ CASES = [(layer, name, noise) for layer in LAYERS for name, formats in FORMATS.i
              layer in ("linear", "attention") or layer in ("conv", "once") and formats.x.rounding == "rne")]
 
 
-@pytest.mark.parametrize("layer, formats, noise", sweep(4, CASES))
+@pytest.mark.parametrize("layer, formats, noise", sweep(7, CASES))
 def test_layers(device, layer, formats, noise):
     want = run(layer, FORMATS[formats], "cpu", noise)
     with runtime.forced():
