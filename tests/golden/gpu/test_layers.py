@@ -12,7 +12,6 @@ import golden.nn as gn  # noqa: E402
 from golden.gpu import runtime  # noqa: E402
 from golden.nn import converted, portable  # noqa: E402
 from hbfp.format import HBFPFormat  # noqa: E402
-from tests.cases import sweep  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in :RuntimeWarning")    # NumPy's, of the interpreter
 
@@ -75,7 +74,14 @@ CASES = [(layer, name, noise) for layer in LAYERS for name, formats in FORMATS.i
              layer in ("linear", "attention") or layer in ("conv", "once") and formats.x.rounding == "rne")]
 
 
-@pytest.mark.parametrize("layer, formats, noise", sweep(7, CASES))
+#: The quicker ones, of each layer, format and noise.
+DEFAULT = [("linear", "stochastic tile", "lanes"), ("linear", "stochastic", "position"), ("linear", "roles", "lanes"),
+           ("attention", "hbfp8", "lanes"), ("conv", "bf16", "lanes"), ("once", "aligned", "lanes"),
+           ("grouped", "tile", "lanes"), ("depthwise", "hbfp8", "lanes"), ("transposed", "stochastic", "lanes")]
+
+
+@pytest.mark.parametrize("layer, formats, noise", [
+    case if case in DEFAULT else pytest.param(*case, marks=pytest.mark.slow) for case in CASES])
 def test_layers(device, layer, formats, noise):
     want = run(layer, FORMATS[formats], "cpu", noise)
     with runtime.forced():
