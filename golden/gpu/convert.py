@@ -8,7 +8,7 @@ import triton
 
 from hbfp.format import HBFPFormat
 
-from .convert_kernel import INVALID, convert
+from .convert_kernel import convert
 
 #: Types that the conversion reads: FP32 has all of their numbers.
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -18,6 +18,7 @@ _TYPE = {"values": torch.bfloat16, "int8": torch.int8, "int16": torch.int16}
 _ELEMENTS = 2048
 #: Tiles that a program converts, one after the other.
 _TURNS = 4
+_WARPS = 8
 #: Numbers that a line is filled up to, so that each begins where the copy engine can: 16 bytes.
 _ALIGNED = 16
 
@@ -40,16 +41,16 @@ class Lines:
     ----------
     data : Tensor
         (S, lines, K) in a form of :func:`form`.
-    codes : Tensor
-        (S, blocks along K, lines or lines of tiles) int16: exponents, those of invalid blocks with
-        :data:`~golden.gpu.convert_kernel.INVALID` added.
+    scales : Tensor
+        (S, blocks along K, lines or lines of tiles) float32: two to the power of the mantissas' last bit; NaN where a
+        block is invalid.
     span : Tensor
         Two int32: what exponents are in use, for both directions in which a matrix is converted.
     fmt : HBFPFormat
         The format.
     """
     data: torch.Tensor
-    codes: torch.Tensor
+    scales: torch.Tensor
     span: torch.Tensor
     fmt: HBFPFormat
 
@@ -65,24 +66,24 @@ class Lines:
 
     @property
     def exponent(self) -> torch.Tensor:
-        """(S, lines, blocks) int32."""
-        codes = self.codes.int().mT
-        return torch.where(codes >= INVALID.value // 2, codes - INVALID.value, codes)
+        """(S, lines, blocks) int32; of an invalid block what its exponent field 255 gives."""
+        last = (self.scales.mT.double().view(torch.int64) >> 52) - 1023
+        lowest, highest = self.fmt.exponent_range
+        return torch.where(self.invalid, min(max(129, lowest), highest), last + self.fmt.magnitude).int()
 
     @property
     def invalid(self) -> torch.Tensor:
         """(S, lines, blocks) bool."""
-        return self.codes.mT >= INVALID.value // 2
+        return self.scales.mT.isnan()
 
     @property
     def mantissa(self) -> torch.Tensor:
         """(S, lines, K) int32."""
-        if self.form != "values":
-            return self.data.int()
-        exponent = self.exponent.repeat_interleave(self.fmt.terms, 2)[:, :, :self.data.shape[2]]
-        exponent = exponent.repeat_interleave(self.side, 1)[:, :self.data.shape[1]]
-        power = ((self.fmt.magnitude - exponent.long() + 1023) << 52).view(torch.float64)
-        return (self.data.double() * power).nan_to_num(0).int()
+        scales = self.scales.mT.repeat_interleave(self.fmt.terms, 2)[:, :, :self.data.shape[2]]
+        scales = scales.repeat_interleave(self.side, 1)[:, :self.data.shape[1]].double()
+        power = ((2046 << 52) - scales.view(torch.int64)).view(torch.float64)      # one over a power of two, exactly
+        whole = self.data.double() * power if self.form == "values" else self.data.double()
+        return whole.masked_fill(scales.isnan(), 0).int()
 
 
 def spans(device: torch.device) -> torch.Tensor:
@@ -123,15 +124,15 @@ def converted(x: torch.Tensor, fmt: HBFPFormat, *, across: bool = False, down: b
     if not x.numel():
         for each in made:
             if each is not None:
-                each.codes.fill_(min(max(-126, fmt.exponent_range[0]), fmt.exponent_range[1]))
+                each.scales.fill_(2.0 ** (min(max(-126, fmt.exponent_range[0]), fmt.exponent_range[1]) - fmt.magnitude))
         return made[0], made[1]
     row_step = fmt.terms if fmt.square or down else max(1, _ELEMENTS // triton.next_power_of_2(fmt.terms))
     column_step = fmt.terms if fmt.square or across else max(16, _ELEMENTS // triton.next_power_of_2(fmt.terms))
     high, wide = (triton.next_power_of_2(step) for step in (row_step, column_step))
     repeat = min(_TURNS, triton.cdiv(columns, column_step))
     grid = triton.cdiv(columns, column_step * repeat), triton.cdiv(rows, row_step), stacks
-    place = [(each.data, each.codes, each.data.stride(0), each.data.stride(1), each.codes.shape[2]) if each is not None
-             else (span, span, 0, 0, 0) for each in made]
+    place = [(span, span, 0, 0, 0, 0) if each is None else
+             (each.data, each.scales, *each.data.stride()[:2], each.scales.shape[2], _filled(each)) for each in made]
     lowest, highest = fmt.exponent_range
     dice = x if noise is None else noise
     convert[grid](x, dice, place[0][0], place[0][1], place[1][0], place[1][1], span, rows, columns, *x.stride(),
@@ -139,13 +140,20 @@ def converted(x: torch.Tensor, fmt: HBFPFormat, *, across: bool = False, down: b
                   ROWS=high, COLUMNS=wide, REPEAT=repeat, SQUARE=fmt.square, ACROSS=across, DOWN=down,
                   MAGNITUDE=fmt.magnitude, LOWEST=lowest, HIGHEST=highest, ROUNDING=fmt.rounding,
                   NOISE_BITS=fmt.noise_bits, GRADUAL=fmt.subnormals == "gradual", FORM=kind,
-                  num_warps=min(8, max(1, high * wide // 512)))
+                  num_warps=min(_WARPS, max(1, high * wide // 512)))
     return made[0], made[1]
+
+
+def _filled(lines):
+    """Numbers of a line that the conversion writes: whole blocks, as far as there is room."""
+    terms = lines.fmt.terms
+    return min(lines.data.stride(1), -(-lines.data.shape[2] // terms) * terms)
 
 
 def _empty(x, fmt, kind, lines, k, span):
     """What a conversion of ``lines`` along ``k`` fills."""
-    stacks, pitch = len(x), -(-k // _ALIGNED) * _ALIGNED
+    whole = fmt.terms if fmt.terms % _ALIGNED == 0 else _ALIGNED
+    stacks, pitch = len(x), -(-k // whole) * whole
     data = x.new_empty((stacks, lines, pitch), dtype=_TYPE[kind])[:, :, :k]
-    codes = x.new_empty((stacks, -(-k // fmt.terms), -(-lines // fmt.block[0])), dtype=torch.int16)
-    return Lines(data, codes, span, fmt)
+    scales = x.new_empty((stacks, -(-k // fmt.terms), -(-lines // fmt.block[0])), dtype=torch.float32)
+    return Lines(data, scales, span, fmt)

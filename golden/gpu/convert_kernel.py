@@ -7,10 +7,10 @@ since training needs both; each result is written with K contiguous, as the prod
 import triton
 import triton.language as tl
 
-#: Added to the exponent of a block with an Inf or a NaN.
-INVALID = tl.constexpr(1 << 14)
 #: What spans count from, so that a buffer of zeros is the span of nothing.
 ORIGIN = tl.constexpr(1 << 12)
+#: Added to a number below 2^22, it leaves the nearest integer, ties to even, in the low bits.
+MAGIC = tl.constexpr(1.5 * 2.0 ** 23)
 
 
 @triton.jit
@@ -20,10 +20,19 @@ def _power(exponent):
 
 
 @triton.jit
-def _mantissas(bits, field, exponent, drawn, MAGNITUDE: tl.constexpr, ROUNDING: tl.constexpr,
-               NOISE_BITS: tl.constexpr, GRADUAL: tl.constexpr):
+def _last(exponent, MAGNITUDE: tl.constexpr):
+    """Two to the power of the last bit of mantissas, which may be subnormal."""
+    last = exponent - MAGNITUDE
+    bits = tl.where(last >= -126, (last + 127) << 23, 1 << tl.maximum(last + 149, 0))
+    return bits.to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def _integers(x, exponent, drawn, MAGNITUDE: tl.constexpr, ROUNDING: tl.constexpr, NOISE_BITS: tl.constexpr,
+              GRADUAL: tl.constexpr):
     """Signed mantissas of elements whose blocks have these exponents: steps 2, 4 and 5."""
-    fraction = bits & 0x7FFFFF
+    bits = x.to(tl.int32, bitcast=True)
+    field, fraction = (bits >> 23) & 0xFF, bits & 0x7FFFFF
     if GRADUAL:
         significand = tl.where(field > 0, fraction | 0x800000, fraction)
     else:
@@ -44,56 +53,71 @@ def _mantissas(bits, field, exponent, drawn, MAGNITUDE: tl.constexpr, ROUNDING: 
 
 
 @triton.jit
-def _write(y, where, inside, mantissa, exponent, bad, MAGNITUDE: tl.constexpr, FORM: tl.constexpr):
-    """Store mantissas in their form: the numbers themselves as bfloat16, which has every bit, or integers."""
-    if FORM == "values":
-        last = exponent - MAGNITUDE
-        first = tl.minimum(tl.maximum(last, -100), 127)        # two exact steps, as the result may be subnormal
-        value = mantissa.to(tl.float32) * _power(first) * _power(tl.minimum(last - first, 0))
-        tl.store(y + where, tl.where(bad, float("nan"), value).to(tl.bfloat16), mask=inside)
+def _write(y, where, inside, x, drawn, exponent, scale, MAGNITUDE: tl.constexpr, ROUNDING: tl.constexpr,
+           NOISE_BITS: tl.constexpr, GRADUAL: tl.constexpr, FORM: tl.constexpr):
+    """Store elements in their form: the numbers themselves as bfloat16, which has every bit, or integers.
+
+    Of an invalid block the numbers are NaN, and the integers of no account.
+    """
+    if ROUNDING == "rne" and not GRADUAL:              # in floats: no step but the sum with the magic number rounds
+        up = MAGNITUDE - exponent
+        first = tl.minimum(tl.maximum(up, -100), 100)
+        LIMIT: tl.constexpr = float((1 << MAGNITUDE) - 1)
+        scaled = tl.where(tl.abs(x) >= 2.0 ** -126, x, 0.0) * _power(first) * _power(up - first)
+        near = tl.minimum(tl.maximum(scaled, -LIMIT), LIMIT) + MAGIC
+        if FORM == "values":
+            tl.store(y + where, ((near - MAGIC) * scale).to(tl.bfloat16), mask=inside)
+        else:
+            tl.store(y + where, near.to(tl.int32, bitcast=True).to(y.dtype.element_ty), mask=inside)
     else:
-        tl.store(y + where, tl.where(bad, 0, mantissa).to(y.dtype.element_ty), mask=inside)
+        mantissa = _integers(x, exponent, drawn, MAGNITUDE, ROUNDING, NOISE_BITS, GRADUAL)
+        if FORM == "values":
+            tl.store(y + where, (mantissa.to(tl.float32) * scale).to(tl.bfloat16), mask=inside)
+        else:
+            tl.store(y + where, mantissa.to(y.dtype.element_ty), mask=inside)
 
 
 @triton.jit
 def _exponents(tops, span_low, span_high, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: tl.constexpr,
                GRADUAL: tl.constexpr):
-    """Exponents of blocks from their largest exponent fields, their codes, and the span with them."""
-    exponent = tl.minimum(tl.maximum(tops - 126, LOWEST), HIGHEST)
-    used = tops < 255
+    """Exponents of blocks from their largest numbers' bits, scales, and the span with them."""
+    top = tops >> 23
+    exponent = tl.minimum(tl.maximum(top - 126, LOWEST), HIGHEST)
+    used = top < 255
     if not GRADUAL:
-        used = used & (tops > 0)
-    code = tl.where(tops == 255, exponent + INVALID, exponent).to(tl.int16)
+        used = used & (top > 0)
+    scale = tl.where(top == 255, float("nan"), _last(exponent, MAGNITUDE))
     low = tl.maximum(span_low, tl.where(used, MAGNITUDE - exponent + ORIGIN, 0))
     high = tl.maximum(span_high, tl.where(used, exponent + ORIGIN, 0))
-    return exponent, code, low, high
+    return exponent, scale, low, high
 
 
 @triton.jit
-def convert(x, noise, across, across_codes, down, down_codes, span, rows, columns, x_stack, x_row, x_column,
-            noise_row, noise_column, across_stack, across_line, across_grid, down_stack, down_line, down_grid,
-            ROW_STEP: tl.constexpr, COLUMN_STEP: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+def convert(x, noise, across, across_scales, down, down_scales, span, rows, columns, x_stack, x_row, x_column,
+            noise_row, noise_column, across_stack, across_line, across_grid, across_k, down_stack, down_line, down_grid,
+            down_k, ROW_STEP: tl.constexpr, COLUMN_STEP: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
             REPEAT: tl.constexpr, SQUARE: tl.constexpr, ACROSS: tl.constexpr, DOWN: tl.constexpr,
             MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: tl.constexpr, ROUNDING: tl.constexpr,
             NOISE_BITS: tl.constexpr, GRADUAL: tl.constexpr, FORM: tl.constexpr):
     """Convert tiles of ``ROW_STEP`` by ``COLUMN_STEP`` elements, which lie in ``ROWS`` by ``COLUMNS``, powers of two.
 
     A tile is as wide as a block if it is converted ``ACROSS``, with K along the columns, and as high as a block if
-    ``DOWN``. Exponents lie (blocks along K, lines), or in the grid of the tiles, of which ``down`` has the transpose.
-    ``span`` becomes the least and the largest exponents in use.
+    ``DOWN``. Scales lie (blocks along K, lines), or in the grid of the tiles, of which ``down`` has the transpose.
+    K is filled up with zeros as far as ``across_k`` and ``down_k`` say. ``span`` becomes the least and the largest exponents in use.
     """
     block_row = tl.program_id(1)
     stack = tl.program_id(2).to(tl.int64)
     x += stack * x_stack
     across += stack * across_stack
     down += stack * down_stack
-    across_codes += stack * across_grid * tl.cdiv(columns, COLUMN_STEP)
-    down_codes += stack * down_grid * tl.cdiv(rows, ROW_STEP)
+    across_scales += stack * across_grid * tl.cdiv(columns, COLUMN_STEP)
+    down_scales += stack * down_grid * tl.cdiv(rows, ROW_STEP)
     i, j = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
     row = block_row * ROW_STEP + i
     real_row = row < rows
+    filled_row = row < down_k
     if ROWS != ROW_STEP:
-        real_row = real_row & (i < ROW_STEP)
+        real_row, filled_row = real_row & (i < ROW_STEP), filled_row & (i < ROW_STEP)
     wide_row = row.to(tl.int64)[:, None]
     if SQUARE:
         low, high = 0, 0
@@ -106,50 +130,50 @@ def convert(x, noise, across, across_codes, down, down_codes, span, rows, column
         block_column = tl.program_id(0) * REPEAT + turn
         column = block_column * COLUMN_STEP + j
         real_column = column < columns
+        filled_column = column < across_k
         if COLUMNS != COLUMN_STEP:
-            real_column = real_column & (j < COLUMN_STEP)
+            real_column, filled_column = real_column & (j < COLUMN_STEP), filled_column & (j < COLUMN_STEP)
         wide_column = column.to(tl.int64)[None, :]
         inside = real_row[:, None] & real_column[None, :]
-        bits = tl.load(x + wide_row * x_row + wide_column * x_column, mask=inside, other=0.0)
-        bits = bits.to(tl.float32).to(tl.int32, bitcast=True)
-        field = (bits >> 23) & 0xFF
+        to_across, to_down = real_row[:, None] & filled_column[None, :], filled_row[:, None] & real_column[None, :]
+        number = tl.load(x + wide_row * x_row + wide_column * x_column, mask=inside, other=0.0).to(tl.float32)
+        size = number.to(tl.int32, bitcast=True) & 0x7FFFFFFF
         if ROUNDING == "stochastic":
             drawn = tl.load(noise + wide_row * noise_row + wide_column * noise_column, mask=inside, other=0)
             drawn = drawn.to(tl.int32)
         else:
-            drawn = field
+            drawn = size
         at_across, at_down = wide_row * across_line + wide_column, wide_column * down_line + wide_row
         if SQUARE:
-            tops = tl.max(tl.max(field, 1), 0)
-            exponent, code, low, high = _exponents(tops, low, high, MAGNITUDE, LOWEST, HIGHEST, GRADUAL)
-            mantissa = _mantissas(bits, field, exponent, drawn, MAGNITUDE, ROUNDING, NOISE_BITS, GRADUAL)
+            tops = tl.max(tl.max(size, 1), 0)
+            exponent, scale, low, high = _exponents(tops, low, high, MAGNITUDE, LOWEST, HIGHEST, GRADUAL)
             there = block_column * COLUMN_STEP < columns
             if ACROSS:
-                tl.store(across_codes + block_column * across_grid + block_row, code, mask=there)
-                _write(across, at_across, inside, mantissa, exponent, tops == 255, MAGNITUDE, FORM)
+                tl.store(across_scales + block_column * across_grid + block_row, scale, mask=there)
+                _write(across, at_across, to_across, number, drawn, exponent, scale, MAGNITUDE, ROUNDING, NOISE_BITS,
+                       GRADUAL, FORM)
             if DOWN:
-                tl.store(down_codes + block_row * down_grid + block_column, code, mask=there)
-                _write(down, at_down, inside, mantissa, exponent, tops == 255, MAGNITUDE, FORM)
+                tl.store(down_scales + block_row * down_grid + block_column, scale, mask=there)
+                _write(down, at_down, to_down, number, drawn, exponent, scale, MAGNITUDE, ROUNDING, NOISE_BITS, GRADUAL,
+                       FORM)
         else:
             if ACROSS:
-                tops = tl.max(field, 1)
-                exponent, code, low, high = _exponents(tops, low, high, MAGNITUDE, LOWEST, HIGHEST, GRADUAL)
-                tl.store(across_codes + block_column * across_grid + row, code,
+                tops = tl.max(size, 1)
+                exponent, scale, low, high = _exponents(tops, low, high, MAGNITUDE, LOWEST, HIGHEST, GRADUAL)
+                tl.store(across_scales + block_column * across_grid + row, scale,
                          mask=real_row & (block_column * COLUMN_STEP < columns))
-                exponent = exponent[:, None]
-                mantissa = _mantissas(bits, field, exponent, drawn, MAGNITUDE, ROUNDING, NOISE_BITS, GRADUAL)
-                _write(across, at_across, inside, mantissa, exponent, (tops == 255)[:, None], MAGNITUDE, FORM)
+                _write(across, at_across, to_across, number, drawn, exponent[:, None], scale[:, None], MAGNITUDE, ROUNDING,
+                       NOISE_BITS, GRADUAL, FORM)
             if DOWN:
-                tops = tl.max(field, 0)
+                tops = tl.max(size, 0)
                 if ACROSS:
-                    exponent, code, down_low, _ = _exponents(tops, down_low, down_low, MAGNITUDE, LOWEST, HIGHEST,
+                    exponent, scale, down_low, _ = _exponents(tops, down_low, down_low, MAGNITUDE, LOWEST, HIGHEST,
                                                              GRADUAL)
                 else:
-                    exponent, code, low, high = _exponents(tops, low, high, MAGNITUDE, LOWEST, HIGHEST, GRADUAL)
-                tl.store(down_codes + block_row * down_grid + column, code, mask=real_column)
-                exponent = exponent[None, :]
-                mantissa = _mantissas(bits, field, exponent, drawn, MAGNITUDE, ROUNDING, NOISE_BITS, GRADUAL)
-                _write(down, at_down, inside, mantissa, exponent, (tops == 255)[None, :], MAGNITUDE, FORM)
+                    exponent, scale, low, high = _exponents(tops, low, high, MAGNITUDE, LOWEST, HIGHEST, GRADUAL)
+                tl.store(down_scales + block_row * down_grid + column, scale, mask=real_column)
+                _write(down, at_down, to_down, number, drawn, exponent[None, :], scale[None, :], MAGNITUDE, ROUNDING,
+                       NOISE_BITS, GRADUAL, FORM)
     if SQUARE:
         lowest, highest = low, high
     else:

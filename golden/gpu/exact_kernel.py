@@ -7,7 +7,7 @@ way of float64, which holds what the law rounds once.
 import triton
 import triton.language as tl
 
-from .convert_kernel import INVALID, ORIGIN
+from .convert_kernel import ORIGIN
 
 #: Sums of a chunk's products of digits, each at most 2^16, are exact in float32.
 DIGIT = tl.constexpr(8)
@@ -34,11 +34,16 @@ def _power64(exponent):
 
 
 @triton.jit
-def _integers(tile, exponent, MAGNITUDE: tl.constexpr, VALUES: tl.constexpr):
-    """Mantissas of a tile, int32; ``exponent`` is that of each line."""
+def _exponent(scale):
+    """The exponent of a power of two, which float64 has as a normal number."""
+    return ((scale.to(tl.float64).to(tl.int64, bitcast=True) >> 52) - 1023).to(tl.int32)
+
+
+@triton.jit
+def _integers(tile, last, VALUES: tl.constexpr):
+    """Mantissas of a tile, int32; ``last`` is the exponent of each line's last bit."""
     if VALUES:
-        scale = _power64(MAGNITUDE - exponent)
-        value = tile.to(tl.float32).to(tl.float64) * scale[:, None]
+        value = tile.to(tl.float32).to(tl.float64) * _power64(-last)[:, None]
         y = tl.where(value == value, value, 0.0).to(tl.int32)
     else:
         y = tile.to(tl.int32)
@@ -85,7 +90,7 @@ def _narrow(wide, FRACTION: tl.constexpr, GRADUAL: tl.constexpr):
 
 
 @triton.jit
-def exact(a, a_exponents, a_span, b, b_exponents, b_span, y, m, n, k, a_stack, a_line, a_grid, b_stack, b_line, b_grid,
+def exact(a, a_scales, a_span, b, b_scales, b_span, y, m, n, k, a_stack, a_line, a_grid, b_stack, b_line, b_grid,
           y_stack, y_line, GUARD, TERMS: tl.constexpr, A_SIDE: tl.constexpr, B_SIDE: tl.constexpr,
           A_MAGNITUDE: tl.constexpr, B_MAGNITUDE: tl.constexpr, A_VALUES: tl.constexpr, B_VALUES: tl.constexpr,
           ACCUMULATE: tl.constexpr, GRADUAL: tl.constexpr, ONLY_IF_NEEDED: tl.constexpr, CHUNK: tl.constexpr,
@@ -100,8 +105,8 @@ def exact(a, a_exponents, a_span, b, b_exponents, b_span, y, m, n, k, a_stack, a
     columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     a_rows = a + stack * a_stack + rows.to(tl.int64)[:, None] * a_line
     b_rows = b + stack * b_stack + columns.to(tl.int64)[:, None] * b_line
-    a_codes = a_exponents + stack * a_grid * blocks + rows // A_SIDE
-    b_codes = b_exponents + stack * b_grid * blocks + columns // B_SIDE
+    a_from = a_scales + stack * a_grid * blocks + rows // A_SIDE
+    b_from = b_scales + stack * b_grid * blocks + columns // B_SIDE
     bad_row, bad_column = rows < 0, columns < 0
     last = tl.zeros([BLOCK_M, BLOCK_N], tl.int32)
     if ACCUMULATE == "aligned":
@@ -111,21 +116,21 @@ def exact(a, a_exponents, a_span, b, b_exponents, b_span, y, m, n, k, a_stack, a
     else:
         acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float64)
     for j in range(blocks):
-        a_code = tl.load(a_codes, mask=rows < m, other=0).to(tl.int32)
-        b_code = tl.load(b_codes, mask=columns < n, other=0).to(tl.int32)
-        a_codes, b_codes = a_codes + a_grid, b_codes + b_grid
-        a_bad, b_bad = a_code >= INVALID // 2, b_code >= INVALID // 2
+        a_scale = tl.load(a_from, mask=rows < m, other=1.0)
+        b_scale = tl.load(b_from, mask=columns < n, other=1.0)
+        a_from, b_from = a_from + a_grid, b_from + b_grid
+        a_bad, b_bad = a_scale != a_scale, b_scale != b_scale
         bad_row, bad_column = bad_row | a_bad, bad_column | b_bad
-        a_exponent, b_exponent = tl.where(a_bad, a_code - INVALID, a_code), tl.where(b_bad, b_code - INVALID, b_code)
+        a_last, b_last = _exponent(tl.where(a_bad, 1.0, a_scale)), _exponent(tl.where(b_bad, 1.0, b_scale))
         total = tl.zeros([BLOCK_M, BLOCK_N], tl.int64)
         for c in range(0, TERMS, CHUNK):
             term = c + tl.arange(0, CHUNK)
             place = j * TERMS + term
             real = (term < TERMS) & (place < k)
             p = _integers(tl.load(a_rows + place[None, :], mask=(rows < m)[:, None] & real[None, :], other=0.0),
-                          a_exponent, A_MAGNITUDE, A_VALUES)
+                          a_last, A_VALUES)
             q = _integers(tl.load(b_rows + place[None, :], mask=(columns < n)[:, None] & real[None, :], other=0.0),
-                          b_exponent, B_MAGNITUDE, B_VALUES)
+                          b_last, B_VALUES)
             p_high, q_high = _upper(p), _upper(q)
             p_low, q_low = (p - (p_high << DIGIT)).to(tl.float16), tl.trans((q - (q_high << DIGIT)).to(tl.float16))
             total += tl.dot(p_low, q_low).to(tl.int64)
@@ -136,7 +141,7 @@ def exact(a, a_exponents, a_span, b, b_exponents, b_span, y, m, n, k, a_stack, a
                     total += tl.dot(upper, tl.trans(q_high.to(tl.float16))).to(tl.int64) << (2 * DIGIT)
             if B_MAGNITUDE >= DIGIT:
                 total += tl.dot(p_low, tl.trans(q_high.to(tl.float16))).to(tl.int64) << DIGIT
-        step = a_exponent[:, None] + b_exponent[None, :] - (A_MAGNITUDE + B_MAGNITUDE)
+        step = a_last[:, None] + b_last[None, :]
         if ACCUMULATE == "aligned":
             total = total << GUARD
             ahead = tl.where(j > 0, step - last, 0)

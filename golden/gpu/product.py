@@ -1,6 +1,7 @@
 """Products of converted matrices on a GPU: which kernel, and with what tiles."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import torch
 import triton
@@ -9,7 +10,10 @@ from ..matmul import check_aligned
 from .convert import Lines
 from .exact_kernel import exact
 from .quick_kernel import quick
-from .runtime import INTERPRETED
+from .runtime import INTERPRETED, on_hopper
+
+if not INTERPRETED:
+    from .overlapped_kernel import overlapped
 
 #: Bytes of shared memory that the operands of a program's next blocks may take.
 _SHARED = 200 << 10
@@ -37,12 +41,14 @@ def product(a: Lines, b: Lines, accumulate: str = "fp32", *, guard: int = 4, gro
     stacks, m, k = a.data.shape
     n = b.data.shape[1]
     if accumulate == "aligned":
-        check_aligned(a.fmt, b.fmt, a.codes.shape[1], guard, growth)
+        check_aligned(a.fmt, b.fmt, a.scales.shape[1], guard, growth)
     if not stacks * m * n:
         return torch.empty(stacks, m, n, device=a.data.device)
     y = torch.empty(stacks, m, n, device=a.data.device)
     served = accumulate == "fp32" and a.form == b.form != "int16" and (a.form == "values" or a.fmt.terms % 32 == 0)
-    if served:
+    if served and on_hopper(y.device) and a.fmt.terms in (16, 32, 64, 128):
+        _overlapped(a, b, y)
+    elif served:
         _quick(a, b, y, tiles)
     _exact(a, b, y, accumulate, guard, served)
     return y
@@ -50,8 +56,8 @@ def product(a: Lines, b: Lines, accumulate: str = "fp32", *, guard: int = 4, gro
 
 def _strides(a, b, y):
     share = len(b.data) == 1 < len(a.data)
-    return (*a.data.stride()[:2], a.codes.shape[2], 0 if share else b.data.stride(0), b.data.stride(1),
-            b.codes.shape[2], *y.stride()[:2])
+    return (*a.data.stride()[:2], a.scales.shape[2], 0 if share else b.data.stride(0), b.data.stride(1),
+            b.scales.shape[2], *y.stride()[:2])
 
 
 def _exact(a, b, y, accumulate, guard, only_if_needed):
@@ -59,11 +65,36 @@ def _exact(a, b, y, accumulate, guard, only_if_needed):
     side = 64 if not INTERPRETED else 32
     chunk = min(64, max(16, triton.next_power_of_2(a.fmt.terms)))
     exact[triton.cdiv(m, side), triton.cdiv(n, side), stacks](
-        a.data, a.codes, a.span, b.data, b.codes, b.span, y, m, n, a.data.shape[2], *_strides(a, b, y), guard,
+        a.data, a.scales, a.span, b.data, b.scales, b.span, y, m, n, a.data.shape[2], *_strides(a, b, y), guard,
         TERMS=a.fmt.terms, A_SIDE=a.side, B_SIDE=b.side, A_MAGNITUDE=a.fmt.magnitude, B_MAGNITUDE=b.fmt.magnitude,
         A_VALUES=a.form == "values", B_VALUES=b.form == "values", ACCUMULATE=accumulate,
         GRADUAL=a.fmt.subnormals == "gradual", ONLY_IF_NEEDED=only_if_needed, CHUNK=chunk, BLOCK_M=side, BLOCK_N=side,
         num_warps=4)
+
+
+def _overlapped(a, b, y, turn=0, stages=0, columns=128):
+    """Products on a GPU that multiplies asynchronously; ``turn`` blocks are copied at a time, ``stages`` of them kept."""
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+    stacks, m, n = y.shape
+    k, terms, size = a.data.shape[2], a.fmt.terms, a.data.element_size()
+    turn = turn or (2 if a.form == "values" else 1)
+    stages = stages or _SHARED // (turn * terms * size * (128 + columns))
+    left, right = (TensorDescriptor(lines.data, [-(-k // terms), lines.data.shape[0] * lines.data.shape[1], terms],
+                                    [terms, lines.data.stride(1), 1], [turn, side, terms], _layout(terms, size))
+                   for lines, side in ((a, 64), (b, columns)))
+    shared = len(b.data) == 1 < stacks
+    grid = triton.cdiv(m, 128) * triton.cdiv(n, columns), stacks
+    overlapped[grid](left, right, a.scales, a.span, b.scales, b.span, y, m, n, k, 1.0, m, 0 if shared else n,
+                     a.scales.shape[2], b.scales.shape[2], 0 if shared else b.scales.stride(0), *y.stride()[:2],
+                     TERMS=terms, SUB=turn, A_SIDE=a.side, B_SIDE=b.side, VALUES=a.form == "values", STAGES=stages,
+                     BLOCK_N=columns, GROUP=8, num_warps=4)
+
+
+@lru_cache
+def _layout(terms, size):
+    """How the copy engine lays blocks down in shared memory."""
+    from triton.experimental.gluon.language import NVMMASharedLayout
+    return NVMMASharedLayout(swizzle_byte_width=min(128, terms * size), element_bitwidth=8 * size, rank=3)
 
 
 def _quick(a, b, y, tiles):
@@ -80,8 +111,8 @@ def _quick(a, b, y, tiles):
         left, right = (TensorDescriptor(t, list(t.shape), list(t.stride()), [1, side, chunk])
                        for t, side in ((left, tiles.m), (right, tiles.n)))
     grid = triton.cdiv(m, tiles.m) * triton.cdiv(n, tiles.n * tiles.halves), stacks
-    quick[grid](left, a.codes, a.span, right, b.codes, b.span, y, m, n, k, 1.0, *_strides(a, b, y), TERMS=terms,
-                CHUNK=chunk, A_SIDE=a.side, B_SIDE=b.side, A_MAGNITUDE=a.fmt.magnitude, B_MAGNITUDE=b.fmt.magnitude,
+    quick[grid](left, a.scales, a.span, right, b.scales, b.span, y, m, n, k, 1.0, *_strides(a, b, y), TERMS=terms,
+                CHUNK=chunk, A_SIDE=a.side, B_SIDE=b.side,
                 VALUES=values, BY_DESCRIPTOR=by_descriptor, EVEN=k % chunk == 0 and terms % chunk == 0,
                 WIDE=INTERPRETED and values, STAGES=tiles.stages, BLOCK_M=tiles.m, BLOCK_N=tiles.n, HALVES=tiles.halves,
                 UNROLL=tiles.unroll, GROUP=tiles.group,                 num_warps=tiles.warps)

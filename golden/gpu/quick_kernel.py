@@ -11,7 +11,6 @@ Both serve where no p can be subnormal or infinite, which the operands' spans sa
 import triton
 import triton.language as tl
 
-from .convert_kernel import INVALID, _power
 from .exact_kernel import in_range
 
 
@@ -56,9 +55,9 @@ def _within(p, c, TERMS: tl.constexpr, CHUNK: tl.constexpr):
 
 
 @triton.jit
-def quick(a, a_codes, a_span, b, b_codes, b_span, y, m, n, k, one, a_stack, a_line, a_grid, b_stack, b_line, b_grid,
+def quick(a, a_scales, a_span, b, b_scales, b_span, y, m, n, k, one, a_stack, a_line, a_grid, b_stack, b_line, b_grid,
           y_stack, y_line, TERMS: tl.constexpr, CHUNK: tl.constexpr, A_SIDE: tl.constexpr, B_SIDE: tl.constexpr,
-          A_MAGNITUDE: tl.constexpr, B_MAGNITUDE: tl.constexpr, VALUES: tl.constexpr, BY_DESCRIPTOR: tl.constexpr,
+          VALUES: tl.constexpr, BY_DESCRIPTOR: tl.constexpr,
           EVEN: tl.constexpr, WIDE: tl.constexpr, STAGES: tl.constexpr, UNROLL: tl.constexpr, BLOCK_M: tl.constexpr,
           BLOCK_N: tl.constexpr, HALVES: tl.constexpr, GROUP: tl.constexpr):
     """``y = a b^T`` of lines (M, K) and (N, K); ``one`` is 1.0, and unknown to the compiler.
@@ -82,8 +81,8 @@ def quick(a, a_codes, a_span, b, b_codes, b_span, y, m, n, k, one, a_stack, a_li
         b_at = b + wide_stack * b_stack + columns.to(tl.int64)[:, None] * b_line
         b_others = b_at + BLOCK_N * b_line
     blocks = tl.cdiv(k, TERMS)
-    a_codes += wide_stack * a_grid * blocks + rows // A_SIDE
-    b_codes += wide_stack * b_grid * blocks
+    a_scales += wide_stack * a_grid * blocks + rows // A_SIDE
+    b_scales += wide_stack * b_grid * blocks
     acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
     acc_others = acc
     factor = tl.zeros([BLOCK_M, BLOCK_N], tl.float32) + one
@@ -111,22 +110,15 @@ def quick(a, a_codes, a_span, b, b_codes, b_span, y, m, n, k, one, a_stack, a_li
                     acc_others = tl.fma(second, factor, acc_others)
             else:
                 real = j < blocks
-                a_scale = _scale(a_codes + j * a_grid, rows < m, real, A_MAGNITUDE)
-                b_scale = _scale(b_codes + j * b_grid + columns // B_SIDE, columns < n, real, B_MAGNITUDE)
+                a_scale = tl.load(a_scales + j * a_grid, mask=(rows < m) & real, other=0.0)
+                b_scale = tl.load(b_scales + j * b_grid + columns // B_SIDE, mask=(columns < n) & real, other=0.0)
                 acc = tl.fma(first.to(tl.float32), a_scale[:, None] * b_scale[None, :], acc)
                 if HALVES == 2:
-                    b_scale = _scale(b_codes + j * b_grid + others // B_SIDE, others < n, real, B_MAGNITUDE)
+                    b_scale = tl.load(b_scales + j * b_grid + others // B_SIDE, mask=(others < n) & real, other=0.0)
                     acc_others = tl.fma(second.to(tl.float32), a_scale[:, None] * b_scale[None, :], acc_others)
     _store(y + wide_stack * y_stack, acc, rows, columns, m, n, y_line)
     if HALVES == 2:
         _store(y + wide_stack * y_stack, acc_others, rows, others, m, n, y_line)
-
-
-@triton.jit
-def _scale(codes, line, real, MAGNITUDE: tl.constexpr):
-    """Powers of two of the last bits of lines' mantissas in a block; NaN where it is invalid."""
-    code = tl.load(codes, mask=line & real, other=0).to(tl.int32)
-    return tl.where(code >= INVALID // 2, float("nan"), _power(code - MAGNITUDE))
 
 
 @triton.jit

@@ -60,3 +60,9 @@ def serves(x: torch.Tensor) -> bool:
 def on(x: torch.Tensor) -> AbstractContextManager[object]:
     """Within, kernels are launched on a tensor's device."""
     return torch.cuda.device(x.device) if x.device.type == "cuda" else nullcontext()
+
+
+@lru_cache
+def on_hopper(device: torch.device) -> bool:
+    """Whether a device has the asynchronous tensor cores that :mod:`golden.gpu.overlapped_kernel` is written for."""
+    return not INTERPRETED and device.type == "cuda" and torch.cuda.get_device_capability(device)[0] == 9

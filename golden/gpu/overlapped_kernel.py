@@ -1,0 +1,138 @@
+"""The products of :mod:`golden.gpu.quick_kernel` for Hopper GPUs, in Gluon: tensor cores and additions at once.
+
+While the tensor cores multiply one block, the sums of the block before are added, in registers of their own. Triton by
+itself waits for each block.
+"""
+
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import (
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_wait,
+)
+
+from .convert_kernel import ORIGIN
+
+
+@gluon.jit
+def _in_range(a_span, b_span, TERMS: gl.constexpr):
+    """As :func:`golden.gpu.exact_kernel.in_range`."""
+    a_low, b_low = -gl.load(a_span) + ORIGIN, -gl.load(b_span) + ORIGIN
+    a_high, b_high = gl.load(a_span + 1) - ORIGIN, gl.load(b_span + 1) - ORIGIN
+    reach = a_high + b_high
+    LENGTH: gl.constexpr = TERMS.bit_length()
+    least = gl.minimum(a_low + b_low, gl.minimum(a_low, b_low))
+    return (least >= -126) & (gl.maximum(reach + LENGTH, gl.maximum(a_high, b_high)) <= 127)
+
+
+@gluon.jit
+def _produce(a_desc, b_desc, a_upper, a_lower, b_turns, full, empty, turns, row, column, HALF: gl.constexpr,
+             SUB: gl.constexpr, STAGES: gl.constexpr):
+    """Copy the operands' blocks, turn by turn, to where both consumers have read."""
+    for turn in range(turns):
+        stage = turn % STAGES
+        mbarrier.wait(empty.index(stage), ((turn // STAGES) & 1) ^ 1)
+        bar = full.index(stage)
+        mbarrier.expect(bar, 2 * a_desc.block_type.nbytes + b_desc.block_type.nbytes)
+        tma.async_copy_global_to_shared(a_desc, [turn * SUB, row, 0], bar, a_upper.index(stage))
+        tma.async_copy_global_to_shared(b_desc, [turn * SUB, column, 0], bar, b_turns.index(stage))
+        tma.async_copy_global_to_shared(a_desc, [turn * SUB, row + HALF, 0], bar, a_lower.index(stage))
+
+
+@gluon.jit
+def _consume(a_turns, b_turns, full, empty, a_scales, b_scales, y, m, n, blocks, turns, one, row, column, a_grid, b_grid,
+             y_line, TERMS: gl.constexpr, SUB: gl.constexpr, A_SIDE: gl.constexpr, B_SIDE: gl.constexpr,
+             VALUES: gl.constexpr, STAGES: gl.constexpr, HALF: gl.constexpr, BLOCK_N: gl.constexpr):
+    """Half a tile of the result: four warps."""
+    MMA: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1],
+                                                  instr_shape=[16, BLOCK_N, 16 if VALUES else 32])
+    KIND: gl.constexpr = gl.float32 if VALUES else gl.int32
+    BLOCK: gl.constexpr = gl.NVMMASharedLayout(swizzle_byte_width=a_turns.layout.swizzle_byte_width, rank=2,
+                                               element_bitwidth=a_turns.layout.element_bitwidth)
+    a_tiles = a_turns._reinterpret(a_turns.dtype, [STAGES * SUB, HALF, TERMS], BLOCK)
+    b_tiles = b_turns._reinterpret(b_turns.dtype, [STAGES * SUB, BLOCK_N, TERMS], BLOCK)
+    rows = row + gl.arange(0, HALF, gl.SliceLayout(1, MMA))
+    columns = column + gl.arange(0, BLOCK_N, gl.SliceLayout(0, MMA))
+    acc = gl.zeros([HALF, BLOCK_N], gl.float32, MMA)
+    nothing = gl.zeros([HALF, BLOCK_N], KIND, MMA)
+    factor = acc + one
+    if not VALUES:
+        a_scales += rows // A_SIDE
+        b_scales += columns // B_SIDE
+        a_scale = gl.load(a_scales, mask=(rows < m) & (blocks > 0), other=0.0)
+        b_scale = gl.load(b_scales, mask=(columns < n) & (blocks > 0), other=0.0)
+    for turn in range(turns):
+        stage = turn % STAGES
+        mbarrier.wait(full.index(stage), (turn // STAGES) & 1)
+        sums = warpgroup_mma(a_tiles.index(stage * SUB), b_tiles.index(stage * SUB).permute((1, 0)), nothing,
+                             use_acc=False, is_async=True)
+        for u in gl.static_range(1, SUB + 1):
+            if not VALUES:                             # of the next block, long before it is needed
+                a_scales += a_grid
+                b_scales += b_grid
+                real = turn * SUB + u < blocks
+                a_next = gl.load(a_scales, mask=(rows < m) & real, other=0.0)
+                b_next = gl.load(b_scales, mask=(columns < n) & real, other=0.0)
+            if u < SUB:
+                latest = warpgroup_mma(a_tiles.index(stage * SUB + u), b_tiles.index(stage * SUB + u).permute((1, 0)),
+                                       nothing, use_acc=False, is_async=True)
+                done = warpgroup_mma_wait(1, deps=[sums])
+                sums = latest
+            else:
+                done = warpgroup_mma_wait(0, deps=[sums])
+                mbarrier.arrive(empty.index(stage), count=1)
+            if VALUES:
+                acc = gl.fma(done, factor, acc)
+            else:
+                acc = gl.fma(done.to(gl.float32), a_scale[:, None] * b_scale[None, :], acc)
+                a_scale, b_scale = a_next, b_next
+    canonical = gl.full([HALF, BLOCK_N], 0x7FC00000, gl.int32, MMA).to(gl.float32, bitcast=True)
+    acc = gl.where(acc == acc, acc, canonical)
+    gl.store(y + rows.to(gl.int64)[:, None] * y_line + columns[None, :], acc,
+             mask=(rows < m)[:, None] & (columns < n)[None, :])
+
+
+@gluon.jit
+def overlapped(a_desc, b_desc, a_scales, a_span, b_scales, b_span, y, m, n, k, one, a_lines, b_lines, a_grid, b_grid,
+               b_scales_stack, y_stack, y_line, TERMS: gl.constexpr, SUB: gl.constexpr, A_SIDE: gl.constexpr,
+               B_SIDE: gl.constexpr, VALUES: gl.constexpr, STAGES: gl.constexpr, BLOCK_N: gl.constexpr,
+               GROUP: gl.constexpr, num_warps: gl.constexpr):
+    """``y = a b^T`` of lines (S M, K) and (S N, K); ``SUB`` blocks are copied at a time.
+
+    One warp copies, two groups of four multiply 64 rows each and add. Lines behind a matrix's last are the next one's:
+    what they give is not stored. ``one`` is 1.0: see :func:`golden.gpu.quick_kernel.quick`.
+    """
+    HALF: gl.constexpr = 64
+    program = gl.program_id(0)
+    stack = gl.program_id(1)
+    down, right = gl.cdiv(m, 2 * HALF), gl.cdiv(n, BLOCK_N)
+    in_group = GROUP * right
+    first = program // in_group * GROUP
+    size = gl.minimum(down - first, GROUP)
+    row, column = (first + program % in_group % size) * (2 * HALF), program % in_group // size * BLOCK_N
+    blocks = gl.cdiv(k, TERMS)
+    served = _in_range(a_span, b_span, TERMS)          # else nothing is multiplied, and nothing stored
+    turns = gl.where(served, gl.cdiv(blocks, SUB), 0)
+    lines = gl.where(served, m, 0)
+
+    a_upper = gl.allocate_shared_memory(a_desc.dtype, [STAGES, SUB, HALF, TERMS], a_desc.layout)
+    a_lower = gl.allocate_shared_memory(a_desc.dtype, [STAGES, SUB, HALF, TERMS], a_desc.layout)
+    b_turns = gl.allocate_shared_memory(b_desc.dtype, [STAGES, SUB, BLOCK_N, TERMS], b_desc.layout)
+    full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    for s in gl.static_range(STAGES):
+        mbarrier.init(full.index(s), count=1)
+        mbarrier.init(empty.index(s), count=2)
+    a_scales += stack.to(gl.int64) * a_grid * blocks
+    b_scales += stack.to(gl.int64) * b_scales_stack
+    y += stack.to(gl.int64) * y_stack
+    gl.warp_specialize([
+        (_consume, (a_upper, b_turns, full, empty, a_scales, b_scales, y, lines, n, blocks, turns, one, row, column,
+                    a_grid, b_grid, y_line, TERMS, SUB, A_SIDE, B_SIDE, VALUES, STAGES, HALF, BLOCK_N)),
+        (_consume, (a_lower, b_turns, full, empty, a_scales, b_scales, y, lines, n, blocks, turns, one, row + HALF,
+                    column, a_grid, b_grid, y_line, TERMS, SUB, A_SIDE, B_SIDE, VALUES, STAGES, HALF, BLOCK_N)),
+        (_produce, (a_desc, b_desc, a_upper, a_lower, b_turns, full, empty, turns, stack * a_lines + row,
+                    stack * b_lines + column, HALF, SUB, STAGES)),
+    ], [4, 1], [240, 24])
