@@ -28,17 +28,23 @@ def _in_range(a_span, b_span, TERMS: gl.constexpr):
 
 
 @gluon.jit
+def _single(total):
+    """int32 below 2^22 as float32, without a conversion, of which a multiprocessor does few at a time."""
+    return (total + 0x4B400000).to(gl.float32, bitcast=True) - 12582912.0
+
+
+@gluon.jit
 def _produce(a_desc, b_desc, a_upper, a_lower, b_turns, full, empty, turns, row, column, HALF: gl.constexpr,
-             SUB: gl.constexpr, STAGES: gl.constexpr):
+             WIDTH: gl.constexpr, STAGES: gl.constexpr):
     """Copy the operands' blocks, turn by turn, to where both consumers have read."""
     for turn in range(turns):
         stage = turn % STAGES
         mbarrier.wait(empty.index(stage), ((turn // STAGES) & 1) ^ 1)
         bar = full.index(stage)
         mbarrier.expect(bar, 2 * a_desc.block_type.nbytes + b_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(a_desc, [turn * SUB, row, 0], bar, a_upper.index(stage))
-        tma.async_copy_global_to_shared(b_desc, [turn * SUB, column, 0], bar, b_turns.index(stage))
-        tma.async_copy_global_to_shared(a_desc, [turn * SUB, row + HALF, 0], bar, a_lower.index(stage))
+        tma.async_copy_global_to_shared(a_desc, [row, turn * WIDTH], bar, a_upper.index(stage))
+        tma.async_copy_global_to_shared(b_desc, [column, turn * WIDTH], bar, b_turns.index(stage))
+        tma.async_copy_global_to_shared(a_desc, [row + HALF, turn * WIDTH], bar, a_lower.index(stage))
 
 
 @gluon.jit
@@ -49,10 +55,6 @@ def _consume(a_turns, b_turns, full, empty, a_scales, b_scales, y, m, n, blocks,
     MMA: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1],
                                                   instr_shape=[16, BLOCK_N, 16 if VALUES else 32])
     KIND: gl.constexpr = gl.float32 if VALUES else gl.int32
-    BLOCK: gl.constexpr = gl.NVMMASharedLayout(swizzle_byte_width=a_turns.layout.swizzle_byte_width, rank=2,
-                                               element_bitwidth=a_turns.layout.element_bitwidth)
-    a_tiles = a_turns._reinterpret(a_turns.dtype, [STAGES * SUB, HALF, TERMS], BLOCK)
-    b_tiles = b_turns._reinterpret(b_turns.dtype, [STAGES * SUB, BLOCK_N, TERMS], BLOCK)
     rows = row + gl.arange(0, HALF, gl.SliceLayout(1, MMA))
     columns = column + gl.arange(0, BLOCK_N, gl.SliceLayout(0, MMA))
     acc = gl.zeros([HALF, BLOCK_N], gl.float32, MMA)
@@ -66,8 +68,9 @@ def _consume(a_turns, b_turns, full, empty, a_scales, b_scales, y, m, n, blocks,
     for turn in range(turns):
         stage = turn % STAGES
         mbarrier.wait(full.index(stage), (turn // STAGES) & 1)
-        sums = warpgroup_mma(a_tiles.index(stage * SUB), b_tiles.index(stage * SUB).permute((1, 0)), nothing,
-                             use_acc=False, is_async=True)
+        p, q = a_turns.index(stage), b_turns.index(stage)
+        sums = warpgroup_mma(p.slice(0, TERMS, 1), q.slice(0, TERMS, 1).permute((1, 0)), nothing, use_acc=False,
+                             is_async=True)
         for u in gl.static_range(1, SUB + 1):
             if not VALUES:                             # of the next block, long before it is needed
                 a_scales += a_grid
@@ -76,7 +79,7 @@ def _consume(a_turns, b_turns, full, empty, a_scales, b_scales, y, m, n, blocks,
                 a_next = gl.load(a_scales, mask=(rows < m) & real, other=0.0)
                 b_next = gl.load(b_scales, mask=(columns < n) & real, other=0.0)
             if u < SUB:
-                latest = warpgroup_mma(a_tiles.index(stage * SUB + u), b_tiles.index(stage * SUB + u).permute((1, 0)),
+                latest = warpgroup_mma(p.slice(u * TERMS, TERMS, 1), q.slice(u * TERMS, TERMS, 1).permute((1, 0)),
                                        nothing, use_acc=False, is_async=True)
                 done = warpgroup_mma_wait(1, deps=[sums])
                 sums = latest
@@ -86,7 +89,7 @@ def _consume(a_turns, b_turns, full, empty, a_scales, b_scales, y, m, n, blocks,
             if VALUES:
                 acc = gl.fma(done, factor, acc)
             else:
-                acc = gl.fma(done.to(gl.float32), a_scale[:, None] * b_scale[None, :], acc)
+                acc = gl.fma(_single(done), a_scale[:, None] * b_scale[None, :], acc)
                 a_scale, b_scale = a_next, b_next
     canonical = gl.full([HALF, BLOCK_N], 0x7FC00000, gl.int32, MMA).to(gl.float32, bitcast=True)
     acc = gl.where(acc == acc, acc, canonical)
@@ -117,9 +120,9 @@ def overlapped(a_desc, b_desc, a_scales, a_span, b_scales, b_span, y, m, n, k, o
     turns = gl.where(served, gl.cdiv(blocks, SUB), 0)
     lines = gl.where(served, m, 0)
 
-    a_upper = gl.allocate_shared_memory(a_desc.dtype, [STAGES, SUB, HALF, TERMS], a_desc.layout)
-    a_lower = gl.allocate_shared_memory(a_desc.dtype, [STAGES, SUB, HALF, TERMS], a_desc.layout)
-    b_turns = gl.allocate_shared_memory(b_desc.dtype, [STAGES, SUB, BLOCK_N, TERMS], b_desc.layout)
+    a_upper = gl.allocate_shared_memory(a_desc.dtype, [STAGES, HALF, SUB * TERMS], a_desc.layout)
+    a_lower = gl.allocate_shared_memory(a_desc.dtype, [STAGES, HALF, SUB * TERMS], a_desc.layout)
+    b_turns = gl.allocate_shared_memory(b_desc.dtype, [STAGES, BLOCK_N, SUB * TERMS], b_desc.layout)
     full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     for s in gl.static_range(STAGES):
@@ -134,5 +137,5 @@ def overlapped(a_desc, b_desc, a_scales, a_span, b_scales, b_span, y, m, n, k, o
         (_consume, (a_lower, b_turns, full, empty, a_scales, b_scales, y, lines, n, blocks, turns, one, row + HALF,
                     column, a_grid, b_grid, y_line, TERMS, SUB, A_SIDE, B_SIDE, VALUES, STAGES, HALF, BLOCK_N)),
         (_produce, (a_desc, b_desc, a_upper, a_lower, b_turns, full, empty, turns, stack * a_lines + row,
-                    stack * b_lines + column, HALF, SUB, STAGES)),
+                    stack * b_lines + column, HALF, SUB * TERMS, STAGES)),
     ], [4, 1], [240, 24])

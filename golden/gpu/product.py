@@ -77,10 +77,10 @@ def _overlapped(a, b, y, turn=0, stages=0, columns=128):
     from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
     stacks, m, n = y.shape
     k, terms, size = a.data.shape[2], a.fmt.terms, a.data.element_size()
-    turn = turn or (2 if a.form == "values" else 1)
+    turn = turn or min(2, max(1, 128 // (terms * size)))           # rows of 128 bytes: the copy engine's widest pattern
     stages = stages or _SHARED // (turn * terms * size * (128 + columns))
-    left, right = (TensorDescriptor(lines.data, [-(-k // terms), lines.data.shape[0] * lines.data.shape[1], terms],
-                                    [terms, lines.data.stride(1), 1], [turn, side, terms], _layout(terms, size))
+    left, right = (TensorDescriptor(lines.data, [lines.data.shape[0] * lines.data.shape[1], k],
+                                    [lines.data.stride(1), 1], [side, turn * terms], _layout(turn * terms * size, size))
                    for lines, side in ((a, 64), (b, columns)))
     shared = len(b.data) == 1 < stacks
     grid = triton.cdiv(m, 128) * triton.cdiv(n, columns), stacks
@@ -91,10 +91,10 @@ def _overlapped(a, b, y, turn=0, stages=0, columns=128):
 
 
 @lru_cache
-def _layout(terms, size):
+def _layout(width, size):
     """How the copy engine lays blocks down in shared memory."""
     from triton.experimental.gluon.language import NVMMASharedLayout
-    return NVMMASharedLayout(swizzle_byte_width=min(128, terms * size), element_bitwidth=8 * size, rank=3)
+    return NVMMASharedLayout(swizzle_byte_width=min(128, width), element_bitwidth=8 * size, rank=2)
 
 
 def _quick(a, b, y, tiles):
