@@ -57,7 +57,7 @@ def _write(y, where, inside, x, drawn, exponent, scale, MAGNITUDE: tl.constexpr,
            NOISE_BITS: tl.constexpr, GRADUAL: tl.constexpr, FORM: tl.constexpr):
     """Store elements in their form: the numbers themselves as bfloat16, which has every bit, or integers.
 
-    Of an invalid block the numbers are NaN, and the integers of no account.
+    Of an invalid block the numbers are NaN, and the integers 0.
     """
     if ROUNDING == "rne" and not GRADUAL:              # in floats: no step but the sum with the magic number rounds
         up = MAGNITUDE - exponent
@@ -68,13 +68,14 @@ def _write(y, where, inside, x, drawn, exponent, scale, MAGNITUDE: tl.constexpr,
         if FORM == "values":
             tl.store(y + where, ((near - MAGIC) * scale).to(tl.bfloat16), mask=inside)
         else:
+            near = tl.where(scale == scale, near, MAGIC)
             tl.store(y + where, near.to(tl.int32, bitcast=True).to(y.dtype.element_ty), mask=inside)
     else:
         mantissa = _integers(x, exponent, drawn, MAGNITUDE, ROUNDING, NOISE_BITS, GRADUAL)
         if FORM == "values":
             tl.store(y + where, (mantissa.to(tl.float32) * scale).to(tl.bfloat16), mask=inside)
         else:
-            tl.store(y + where, mantissa.to(y.dtype.element_ty), mask=inside)
+            tl.store(y + where, tl.where(scale == scale, mantissa, 0).to(y.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -103,7 +104,8 @@ def convert(x, noise, across, across_scales, down, down_scales, span, rows, colu
 
     A tile is as wide as a block if it is converted ``ACROSS``, with K along the columns, and as high as a block if
     ``DOWN``. Scales lie (blocks along K, lines), or in the grid of the tiles, of which ``down`` has the transpose.
-    K is filled up with zeros as far as ``across_k`` and ``down_k`` say. ``span`` becomes the least and the largest exponents in use.
+    K is filled up with zeros as far as ``across_k`` and ``down_k`` say. ``span`` becomes the least and the largest
+    exponents in use.
     """
     block_row = tl.program_id(1)
     stack = tl.program_id(2).to(tl.int64)
@@ -162,8 +164,8 @@ def convert(x, noise, across, across_scales, down, down_scales, span, rows, colu
                 exponent, scale, low, high = _exponents(tops, low, high, MAGNITUDE, LOWEST, HIGHEST, GRADUAL)
                 tl.store(across_scales + block_column * across_grid + row, scale,
                          mask=real_row & (block_column * COLUMN_STEP < columns))
-                _write(across, at_across, to_across, number, drawn, exponent[:, None], scale[:, None], MAGNITUDE, ROUNDING,
-                       NOISE_BITS, GRADUAL, FORM)
+                _write(across, at_across, to_across, number, drawn, exponent[:, None], scale[:, None], MAGNITUDE,
+                       ROUNDING, NOISE_BITS, GRADUAL, FORM)
             if DOWN:
                 tops = tl.max(size, 0)
                 if ACROSS:

@@ -48,8 +48,8 @@ def _produce(a_desc, b_desc, a_upper, a_lower, b_turns, full, empty, turns, row,
 
 
 @gluon.jit
-def _consume(a_turns, b_turns, full, empty, a_scales, b_scales, y, m, n, blocks, turns, one, row, column, a_grid, b_grid,
-             y_line, TERMS: gl.constexpr, SUB: gl.constexpr, A_SIDE: gl.constexpr, B_SIDE: gl.constexpr,
+def _consume(a_turns, b_turns, full, empty, a_scales, b_scales, y, m, n, blocks, turns, one, row, column, a_grid,
+             b_grid, y_line, TERMS: gl.constexpr, SUB: gl.constexpr, A_SIDE: gl.constexpr, B_SIDE: gl.constexpr,
              VALUES: gl.constexpr, STAGES: gl.constexpr, HALF: gl.constexpr, BLOCK_N: gl.constexpr):
     """Half a tile of the result: four warps."""
     MMA: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1],

@@ -73,7 +73,7 @@ def _exact(a, b, y, accumulate, guard, only_if_needed):
 
 
 def _overlapped(a, b, y, turn=0, stages=0, columns=128):
-    """Products on a GPU that multiplies asynchronously; ``turn`` blocks are copied at a time, ``stages`` of them kept."""
+    """Products where tensor cores run by themselves: ``turn`` blocks are copied at a time, ``stages`` times ahead."""
     from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
     stacks, m, n = y.shape
     k, terms, size = a.data.shape[2], a.fmt.terms, a.data.element_size()
