@@ -132,7 +132,7 @@ def converted(x: torch.Tensor, fmt: HBFPFormat, *, across: bool = False, down: b
     repeat = min(_TURNS, triton.cdiv(columns, column_step))
     grid = triton.cdiv(columns, column_step * repeat), triton.cdiv(rows, row_step), stacks
     place = [(span, span, 0, 0, 0, 0) if each is None else
-             (each.data, each.scales, *each.data.stride()[:2], each.scales.shape[2], _filled(each)) for each in made]
+             (each.data, each.scales, *each.data.stride()[:2], each.scales.stride(1), _filled(each)) for each in made]
     lowest, highest = fmt.exponent_range
     dice = x if noise is None else noise
     convert[grid](x, dice, place[0][0], place[0][1], place[1][0], place[1][1], span, rows, columns, *x.stride(),
@@ -155,5 +155,6 @@ def _empty(x, fmt, kind, lines, k, span):
     whole = fmt.terms if fmt.terms % _ALIGNED == 0 else _ALIGNED
     stacks, pitch = len(x), -(-k // whole) * whole
     data = x.new_empty((stacks, lines, pitch), dtype=_TYPE[kind])[:, :, :k]
-    scales = x.new_empty((stacks, -(-k // fmt.terms), -(-lines // fmt.block[0])), dtype=torch.float32)
+    in_grid = -(-lines // fmt.block[0])
+    scales = x.new_empty((stacks, -(-k // fmt.terms), -(-in_grid // 4) * 4), dtype=torch.float32)[:, :, :in_grid]
     return Lines(data, scales, span, fmt)

@@ -18,13 +18,14 @@ NORMAL = tl.constexpr(2.0 ** -126)
 
 @triton.jit
 def in_range(a_span, b_span, TERMS: tl.constexpr):
-    """Whether no sum of a block lies below 2^-126 or above 2^127, from the spans of both operands."""
+    """Whether no sum of a block lies below 2^-126 or above 2^127, from the spans of both operands, and no step on the
+    way to it does."""
     a_low, b_low = -tl.load(a_span) + ORIGIN, -tl.load(b_span) + ORIGIN
     a_high, b_high = tl.load(a_span + 1) - ORIGIN, tl.load(b_span + 1) - ORIGIN
     reach = a_high + b_high
     LENGTH: tl.constexpr = TERMS.bit_length()
     least = tl.minimum(a_low + b_low, tl.minimum(a_low, b_low))
-    return (least >= -126) & (tl.maximum(reach + LENGTH, tl.maximum(a_high, b_high)) <= 127)
+    return (least >= -126) & (reach + LENGTH <= 127) & (tl.maximum(a_high, b_high) <= 100)
 
 
 @triton.jit

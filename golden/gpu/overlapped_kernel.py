@@ -24,33 +24,47 @@ def _in_range(a_span, b_span, TERMS: gl.constexpr):
     reach = a_high + b_high
     LENGTH: gl.constexpr = TERMS.bit_length()
     least = gl.minimum(a_low + b_low, gl.minimum(a_low, b_low))
-    return (least >= -126) & (gl.maximum(reach + LENGTH, gl.maximum(a_high, b_high)) <= 127)
+    return (least >= -126) & (reach + LENGTH <= 127) & (gl.maximum(a_high, b_high) <= 100)
 
 
 @gluon.jit
-def _single(total):
-    """int32 below 2^22 as float32, without a conversion, of which a multiprocessor does few at a time."""
-    return (total + 0x4B400000).to(gl.float32, bitcast=True) - 12582912.0
+def _wide(rows, HIGH: gl.constexpr, WIDE: gl.constexpr):
+    """A number for each row, for all of its columns."""
+    return gl.expand_dims(rows, 1).broadcast_to(HIGH, WIDE)
 
 
 @gluon.jit
-def _produce(a_desc, b_desc, a_upper, a_lower, b_turns, full, empty, turns, row, column, HALF: gl.constexpr,
-             WIDTH: gl.constexpr, STAGES: gl.constexpr):
+def _tall(columns, HIGH: gl.constexpr, WIDE: gl.constexpr):
+    """A number for each column, for all of its rows."""
+    return gl.expand_dims(columns, 0).broadcast_to(HIGH, WIDE)
+
+
+@gluon.jit
+def _produce(a_desc, b_desc, a_scales, b_scales, a_upper, a_lower, b_turns, upper, lower, right, full, empty, turns,
+             row, column, a_block, b_block, a_line, b_line, HALF: gl.constexpr, WIDTH: gl.constexpr,
+             STAGES: gl.constexpr, VALUES: gl.constexpr):
     """Copy the operands' blocks, turn by turn, to where both consumers have read."""
     for turn in range(turns):
         stage = turn % STAGES
         mbarrier.wait(empty.index(stage), ((turn // STAGES) & 1) ^ 1)
         bar = full.index(stage)
-        mbarrier.expect(bar, 2 * a_desc.block_type.nbytes + b_desc.block_type.nbytes)
+        if VALUES:
+            mbarrier.expect(bar, 2 * a_desc.block_type.nbytes + b_desc.block_type.nbytes)
+        else:
+            mbarrier.expect(bar, 2 * a_desc.block_type.nbytes + b_desc.block_type.nbytes
+                            + 2 * a_scales.block_type.nbytes + b_scales.block_type.nbytes)
+            tma.async_copy_global_to_shared(a_scales, [a_block + turn, a_line], bar, upper.index(stage))
+            tma.async_copy_global_to_shared(a_scales, [a_block + turn, a_line + HALF], bar, lower.index(stage))
+            tma.async_copy_global_to_shared(b_scales, [b_block + turn, b_line], bar, right.index(stage))
         tma.async_copy_global_to_shared(a_desc, [row, turn * WIDTH], bar, a_upper.index(stage))
         tma.async_copy_global_to_shared(b_desc, [column, turn * WIDTH], bar, b_turns.index(stage))
         tma.async_copy_global_to_shared(a_desc, [row + HALF, turn * WIDTH], bar, a_lower.index(stage))
 
 
 @gluon.jit
-def _consume(a_turns, b_turns, full, empty, a_scales, b_scales, y, m, n, blocks, turns, one, row, column, a_grid,
-             b_grid, y_line, TERMS: gl.constexpr, SUB: gl.constexpr, A_SIDE: gl.constexpr, B_SIDE: gl.constexpr,
-             VALUES: gl.constexpr, STAGES: gl.constexpr, HALF: gl.constexpr, BLOCK_N: gl.constexpr):
+def _consume(a_turns, b_turns, a_lines, b_lines, full, empty, y, m, n, turns, one, row, column, y_line,
+             TERMS: gl.constexpr, SUB: gl.constexpr, VALUES: gl.constexpr, STAGES: gl.constexpr, HALF: gl.constexpr,
+             BLOCK_N: gl.constexpr):
     """Half a tile of the result: four warps."""
     MMA: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1],
                                                   instr_shape=[16, BLOCK_N, 16 if VALUES else 32])
@@ -60,11 +74,12 @@ def _consume(a_turns, b_turns, full, empty, a_scales, b_scales, y, m, n, blocks,
     acc = gl.zeros([HALF, BLOCK_N], gl.float32, MMA)
     nothing = gl.zeros([HALF, BLOCK_N], KIND, MMA)
     factor = acc + one
+    ROW: gl.constexpr = gl.SliceLayout(1, MMA)
+    COLUMN: gl.constexpr = gl.SliceLayout(0, MMA)
+    LINE: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
     if not VALUES:
-        a_scales += rows // A_SIDE
-        b_scales += columns // B_SIDE
-        a_scale = gl.load(a_scales, mask=(rows < m) & (blocks > 0), other=0.0)
-        b_scale = gl.load(b_scales, mask=(columns < n) & (blocks > 0), other=0.0)
+        a_parts = a_lines._reinterpret(gl.float32, [STAGES, HALF], LINE)
+        b_parts = b_lines._reinterpret(gl.float32, [STAGES, BLOCK_N], LINE)
     for turn in range(turns):
         stage = turn % STAGES
         mbarrier.wait(full.index(stage), (turn // STAGES) & 1)
@@ -72,12 +87,6 @@ def _consume(a_turns, b_turns, full, empty, a_scales, b_scales, y, m, n, blocks,
         sums = warpgroup_mma(p.slice(0, TERMS, 1), q.slice(0, TERMS, 1).permute((1, 0)), nothing, use_acc=False,
                              is_async=True)
         for u in gl.static_range(1, SUB + 1):
-            if not VALUES:                             # of the next block, long before it is needed
-                a_scales += a_grid
-                b_scales += b_grid
-                real = turn * SUB + u < blocks
-                a_next = gl.load(a_scales, mask=(rows < m) & real, other=0.0)
-                b_next = gl.load(b_scales, mask=(columns < n) & real, other=0.0)
             if u < SUB:
                 latest = warpgroup_mma(p.slice(u * TERMS, TERMS, 1), q.slice(u * TERMS, TERMS, 1).permute((1, 0)),
                                        nothing, use_acc=False, is_async=True)
@@ -85,12 +94,17 @@ def _consume(a_turns, b_turns, full, empty, a_scales, b_scales, y, m, n, blocks,
                 sums = latest
             else:
                 done = warpgroup_mma_wait(0, deps=[sums])
-                mbarrier.arrive(empty.index(stage), count=1)
             if VALUES:
+                if u == SUB:
+                    mbarrier.arrive(empty.index(stage), count=1)
                 acc = gl.fma(done, factor, acc)
             else:
-                acc = gl.fma(_single(done), a_scale[:, None] * b_scale[None, :], acc)
-                a_scale, b_scale = a_next, b_next
+                # Of the bits of 1.5 * 2^23 + S, times the row's power of two, less 1.5 * 2^23 times it: nothing rounds.
+                a_scale, b_scale = a_parts.index(stage).load(ROW), b_parts.index(stage).load(COLUMN)
+                mbarrier.arrive(empty.index(stage), count=1)
+                near = (done + 0x4B400000).to(gl.float32, bitcast=True)
+                whole = gl.fma(near, _wide(a_scale, HALF, BLOCK_N), _wide(a_scale * -12582912.0, HALF, BLOCK_N))
+                acc = gl.fma(whole, _tall(b_scale, HALF, BLOCK_N), acc)
     canonical = gl.full([HALF, BLOCK_N], 0x7FC00000, gl.int32, MMA).to(gl.float32, bitcast=True)
     acc = gl.where(acc == acc, acc, canonical)
     gl.store(y + rows.to(gl.int64)[:, None] * y_line + columns[None, :], acc,
@@ -98,10 +112,9 @@ def _consume(a_turns, b_turns, full, empty, a_scales, b_scales, y, m, n, blocks,
 
 
 @gluon.jit
-def overlapped(a_desc, b_desc, a_scales, a_span, b_scales, b_span, y, m, n, k, one, a_lines, b_lines, a_grid, b_grid,
-               b_scales_stack, y_stack, y_line, TERMS: gl.constexpr, SUB: gl.constexpr, A_SIDE: gl.constexpr,
-               B_SIDE: gl.constexpr, VALUES: gl.constexpr, STAGES: gl.constexpr, BLOCK_N: gl.constexpr,
-               GROUP: gl.constexpr, num_warps: gl.constexpr):
+def overlapped(a_desc, b_desc, a_scales, a_span, b_scales, b_span, y, m, n, k, one, a_lines, b_lines, b_shared,
+               y_stack, y_line, TERMS: gl.constexpr, SUB: gl.constexpr, VALUES: gl.constexpr, STAGES: gl.constexpr,
+               BLOCK_N: gl.constexpr, GROUP: gl.constexpr, num_warps: gl.constexpr):
     """``y = a b^T`` of lines (S M, K) and (S N, K); ``SUB`` blocks are copied at a time.
 
     One warp copies, two groups of four multiply 64 rows each and add. Lines behind a matrix's last are the next one's:
@@ -110,8 +123,8 @@ def overlapped(a_desc, b_desc, a_scales, a_span, b_scales, b_span, y, m, n, k, o
     HALF: gl.constexpr = 64
     program = gl.program_id(0)
     stack = gl.program_id(1)
-    down, right = gl.cdiv(m, 2 * HALF), gl.cdiv(n, BLOCK_N)
-    in_group = GROUP * right
+    down, across = gl.cdiv(m, 2 * HALF), gl.cdiv(n, BLOCK_N)
+    in_group = GROUP * across
     first = program // in_group * GROUP
     size = gl.minimum(down - first, GROUP)
     row, column = (first + program % in_group % size) * (2 * HALF), program % in_group // size * BLOCK_N
@@ -128,14 +141,19 @@ def overlapped(a_desc, b_desc, a_scales, a_span, b_scales, b_span, y, m, n, k, o
     for s in gl.static_range(STAGES):
         mbarrier.init(full.index(s), count=1)
         mbarrier.init(empty.index(s), count=2)
-    a_scales += stack.to(gl.int64) * a_grid * blocks
-    b_scales += stack.to(gl.int64) * b_scales_stack
+    if VALUES:
+        upper, lower, right = full, full, full
+    else:
+        upper = gl.allocate_shared_memory(gl.float32, [STAGES, 1, HALF], a_scales.layout)
+        lower = gl.allocate_shared_memory(gl.float32, [STAGES, 1, HALF], a_scales.layout)
+        right = gl.allocate_shared_memory(gl.float32, [STAGES, 1, BLOCK_N], b_scales.layout)
     y += stack.to(gl.int64) * y_stack
     gl.warp_specialize([
-        (_consume, (a_upper, b_turns, full, empty, a_scales, b_scales, y, lines, n, blocks, turns, one, row, column,
-                    a_grid, b_grid, y_line, TERMS, SUB, A_SIDE, B_SIDE, VALUES, STAGES, HALF, BLOCK_N)),
-        (_consume, (a_lower, b_turns, full, empty, a_scales, b_scales, y, lines, n, blocks, turns, one, row + HALF,
-                    column, a_grid, b_grid, y_line, TERMS, SUB, A_SIDE, B_SIDE, VALUES, STAGES, HALF, BLOCK_N)),
-        (_produce, (a_desc, b_desc, a_upper, a_lower, b_turns, full, empty, turns, stack * a_lines + row,
-                    stack * b_lines + column, HALF, SUB * TERMS, STAGES)),
+        (_consume, (a_upper, b_turns, upper, right, full, empty, y, lines, n, turns, one, row, column, y_line, TERMS, SUB,
+                    VALUES, STAGES, HALF, BLOCK_N)),
+        (_consume, (a_lower, b_turns, lower, right, full, empty, y, lines, n, turns, one, row + HALF, column, y_line,
+                    TERMS, SUB, VALUES, STAGES, HALF, BLOCK_N)),
+        (_produce, (a_desc, b_desc, a_scales, b_scales, a_upper, a_lower, b_turns, upper, lower, right, full, empty,
+                    turns, stack * a_lines + row, stack * b_lines + column, stack * blocks, stack * blocks * b_shared,
+                    row, column, HALF, SUB * TERMS, STAGES, VALUES)),
     ], [4, 1], [240, 24])

@@ -46,7 +46,7 @@ def product(a: Lines, b: Lines, accumulate: str = "fp32", *, guard: int = 4, gro
         return torch.empty(stacks, m, n, device=a.data.device)
     y = torch.empty(stacks, m, n, device=a.data.device)
     served = accumulate == "fp32" and a.form == b.form != "int16" and (a.form == "values" or a.fmt.terms % 32 == 0)
-    if served and on_hopper(y.device) and a.fmt.terms in (16, 32, 64, 128):
+    if served and on_hopper(y.device) and _lies(a) and _lies(b):
         _overlapped(a, b, y)
     elif served:
         _quick(a, b, y, tiles)
@@ -54,10 +54,15 @@ def product(a: Lines, b: Lines, accumulate: str = "fp32", *, guard: int = 4, gro
     return y
 
 
+def _lies(lines):
+    """Whether the kernel for asynchronous tensor cores takes an operand as it lies."""
+    return lines.fmt.terms in (16, 32, 64) or lines.fmt.terms == 128 and lines.side == 1
+
+
 def _strides(a, b, y):
     share = len(b.data) == 1 < len(a.data)
-    return (*a.data.stride()[:2], a.scales.shape[2], 0 if share else b.data.stride(0), b.data.stride(1),
-            b.scales.shape[2], *y.stride()[:2])
+    return (*a.data.stride()[:2], a.scales.stride(1), 0 if share else b.data.stride(0), b.data.stride(1),
+            b.scales.stride(1), *y.stride()[:2])
 
 
 def _exact(a, b, y, accumulate, guard, only_if_needed):
@@ -79,14 +84,19 @@ def _overlapped(a, b, y, turn=0, stages=0, columns=128):
     k, terms, size = a.data.shape[2], a.fmt.terms, a.data.element_size()
     turn = turn or min(2, max(1, 128 // (terms * size)))           # rows of 128 bytes: the copy engine's widest pattern
     stages = stages or _SHARED // (turn * terms * size * (128 + columns))
+    shared = len(b.data) == 1 < stacks
     left, right = (TensorDescriptor(lines.data, [lines.data.shape[0] * lines.data.shape[1], k],
                                     [lines.data.stride(1), 1], [side, turn * terms], _layout(turn * terms * size, size))
                    for lines, side in ((a, 64), (b, columns)))
-    shared = len(b.data) == 1 < stacks
+    scales = a.scales, b.scales
+    if a.form != "values":
+        scales = (TensorDescriptor(lines.scales, [lines.scales.shape[0] * lines.scales.shape[1], lines.scales.shape[2]],
+                                   [lines.scales.stride(1), 1], [1, side], _layout(0, 4))
+                  for lines, side in ((a, 64), (b, columns)))
+    left_scales, right_scales = scales
     grid = triton.cdiv(m, 128) * triton.cdiv(n, columns), stacks
-    overlapped[grid](left, right, a.scales, a.span, b.scales, b.span, y, m, n, k, 1.0, m, 0 if shared else n,
-                     a.scales.shape[2], b.scales.shape[2], 0 if shared else b.scales.stride(0), *y.stride()[:2],
-                     TERMS=terms, SUB=turn, A_SIDE=a.side, B_SIDE=b.side, VALUES=a.form == "values", STAGES=stages,
+    overlapped[grid](left, right, left_scales, a.span, right_scales, b.span, y, m, n, k, 1.0, m, 0 if shared else n,
+                     int(not shared), *y.stride()[:2], TERMS=terms, SUB=turn, VALUES=a.form == "values", STAGES=stages,
                      BLOCK_N=columns, GROUP=8, num_warps=4)
 
 
