@@ -149,8 +149,8 @@ def overlapped(a_desc, b_desc, a_scales, a_span, b_scales, b_span, y, m, n, k, o
         right = gl.allocate_shared_memory(gl.float32, [STAGES, 1, BLOCK_N], b_scales.layout)
     y += stack.to(gl.int64) * y_stack
     gl.warp_specialize([
-        (_consume, (a_upper, b_turns, upper, right, full, empty, y, lines, n, turns, one, row, column, y_line, TERMS, SUB,
-                    VALUES, STAGES, HALF, BLOCK_N)),
+        (_consume, (a_upper, b_turns, upper, right, full, empty, y, lines, n, turns, one, row, column, y_line, TERMS,
+                    SUB, VALUES, STAGES, HALF, BLOCK_N)),
         (_consume, (a_lower, b_turns, lower, right, full, empty, y, lines, n, turns, one, row + HALF, column, y_line,
                     TERMS, SUB, VALUES, STAGES, HALF, BLOCK_N)),
         (_produce, (a_desc, b_desc, a_scales, b_scales, a_upper, a_lower, b_turns, upper, lower, right, full, empty,

@@ -1,39 +1,30 @@
 """Products of converted matrices on a GPU: which kernel, and with what tiles."""
 
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import torch
 import triton
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from ..matmul import check_aligned
 from .convert import Lines
 from .exact_kernel import exact
 from .quick_kernel import quick
-from .runtime import INTERPRETED, on_hopper
+from .runtime import INTERPRETED, on_hopper, shared_memory
 
 if not INTERPRETED:
+    from triton.experimental.gluon.language import NVMMASharedLayout
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as Copied
+
     from .overlapped_kernel import overlapped
 
-#: Bytes of shared memory that the operands of a program's next blocks may take.
-_SHARED = 200 << 10
+#: Rows and columns of a program's tile, and its warps: of bfloat16 numbers, and of integers.
+_TILES = {True: (64, 128, 4), False: (128, 64, 4)}
+#: Programs of so many rows of tiles share what they read.
+_GROUP = 8
 
 
-@dataclass(frozen=True)
-class Tiles:
-    """How a product is cut: sides of a program's tile, its warps, the blocks that are on their way to it, those of a
-    turn of the loop, how many tiles of columns take turns, and the tiles of rows that share columns in the cache."""
-    m: int
-    n: int
-    warps: int
-    stages: int
-    unroll: int = 1
-    halves: int = 1
-    group: int = 8
-
-
-def product(a: Lines, b: Lines, accumulate: str = "fp32", *, guard: int = 4, growth: int = 8,
-            tiles: Tiles | None = None) -> torch.Tensor:
+def product(a: Lines, b: Lines, accumulate: str = "fp32", *, guard: int = 4, growth: int = 8) -> torch.Tensor:
     """``a b^T`` of lines (S, M, K) and (S, N, K), S of ``b`` may be 1: (S, M, N) float32.
 
     The bits of :func:`golden.matmul.matmul_blocks`.
@@ -49,7 +40,7 @@ def product(a: Lines, b: Lines, accumulate: str = "fp32", *, guard: int = 4, gro
     if served and on_hopper(y.device) and _lies(a) and _lies(b):
         _overlapped(a, b, y)
     elif served:
-        _quick(a, b, y, tiles)
+        _quick(a, b, y)
     _exact(a, b, y, accumulate, guard, served)
     return y
 
@@ -79,58 +70,46 @@ def _exact(a, b, y, accumulate, guard, only_if_needed):
 
 def _overlapped(a, b, y, turn=0, stages=0, columns=128):
     """Products where tensor cores run by themselves: ``turn`` blocks are copied at a time, ``stages`` times ahead."""
-    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
     stacks, m, n = y.shape
     k, terms, size = a.data.shape[2], a.fmt.terms, a.data.element_size()
     turn = turn or min(2, max(1, 128 // (terms * size)))           # rows of 128 bytes: the copy engine's widest pattern
-    stages = stages or _SHARED // (turn * terms * size * (128 + columns))
+    stages = stages or shared_memory(y.device) // (turn * terms * size * (128 + columns))
     shared = len(b.data) == 1 < stacks
-    left, right = (TensorDescriptor(lines.data, [lines.data.shape[0] * lines.data.shape[1], k],
-                                    [lines.data.stride(1), 1], [side, turn * terms], _layout(turn * terms * size, size))
+    left, right = (Copied(lines.data, [lines.data.shape[0] * lines.data.shape[1], k],
+                           [lines.data.stride(1), 1], [side, turn * terms], _layout(turn * terms * size, size))
                    for lines, side in ((a, 64), (b, columns)))
     scales = a.scales, b.scales
     if a.form != "values":
-        scales = (TensorDescriptor(lines.scales, [lines.scales.shape[0] * lines.scales.shape[1], lines.scales.shape[2]],
-                                   [lines.scales.stride(1), 1], [1, side], _layout(0, 4))
+        scales = (Copied(lines.scales, [lines.scales.shape[0] * lines.scales.shape[1], lines.scales.shape[2]],
+                         [lines.scales.stride(1), 1], [1, side], _layout(0, 4))
                   for lines, side in ((a, 64), (b, columns)))
     left_scales, right_scales = scales
     grid = triton.cdiv(m, 128) * triton.cdiv(n, columns), stacks
     overlapped[grid](left, right, left_scales, a.span, right_scales, b.span, y, m, n, k, 1.0, m, 0 if shared else n,
                      int(not shared), *y.stride()[:2], TERMS=terms, SUB=turn, VALUES=a.form == "values", STAGES=stages,
-                     BLOCK_N=columns, GROUP=8, num_warps=4)
+                     BLOCK_N=columns, GROUP=_GROUP, num_warps=4)
 
 
 @lru_cache
 def _layout(width, size):
     """How the copy engine lays blocks down in shared memory."""
-    from triton.experimental.gluon.language import NVMMASharedLayout
     return NVMMASharedLayout(swizzle_byte_width=min(128, width), element_bitwidth=8 * size, rank=2)
 
 
-def _quick(a, b, y, tiles):
+def _quick(a, b, y):
     stacks, m, n = y.shape
-    k, terms = a.data.shape[2], a.fmt.terms
-    values = a.form == "values"
+    k, terms, values = a.data.shape[2], a.fmt.terms, a.form == "values"
     chunk = next((size for size in (128, 64, 32, 16) if terms % size == 0 and not (size == 16 and not values)),
                  min(128, max(16, triton.next_power_of_2(terms))))
-    tiles = tiles or _tiles(values, terms)
-    by_descriptor = chunk * terms > 0 and terms % chunk == 0 and not INTERPRETED and k >= chunk
+    rows, columns, warps = (32, 32, 4) if INTERPRETED else _TILES[values]
+    by_descriptor = terms % chunk == 0 and not INTERPRETED and k >= chunk
     left, right = a.data, b.data
     if by_descriptor:
-        from triton.tools.tensor_descriptor import TensorDescriptor
         left, right = (TensorDescriptor(t, list(t.shape), list(t.stride()), [1, side, chunk])
-                       for t, side in ((left, tiles.m), (right, tiles.n)))
-    grid = triton.cdiv(m, tiles.m) * triton.cdiv(n, tiles.n * tiles.halves), stacks
-    quick[grid](left, a.scales, a.span, right, b.scales, b.span, y, m, n, k, 1.0, *_strides(a, b, y), TERMS=terms,
-                CHUNK=chunk, A_SIDE=a.side, B_SIDE=b.side,
-                VALUES=values, BY_DESCRIPTOR=by_descriptor, EVEN=k % chunk == 0 and terms % chunk == 0,
-                WIDE=INTERPRETED and values, STAGES=tiles.stages, BLOCK_M=tiles.m, BLOCK_N=tiles.n, HALVES=tiles.halves,
-                UNROLL=tiles.unroll, GROUP=tiles.group,                 num_warps=tiles.warps)
-
-
-def _tiles(values, terms):
-    if INTERPRETED:
-        return Tiles(32, 32, 4, 1)
-    tiles = Tiles(64, 128, 4, 4) if values else Tiles(128, 64, 4, 3)
-    bytes_of_a_turn = (tiles.m + tiles.n) * max(terms, 16) * (2 if values else 1)
-    return replace(tiles, stages=max(1, min(tiles.stages, _SHARED // bytes_of_a_turn)))
+                       for t, side in ((left, rows), (right, columns)))
+    room = 1 if INTERPRETED else shared_memory(y.device) // ((rows + columns) * max(terms, 16) * a.data.element_size())
+    quick[triton.cdiv(m, rows) * triton.cdiv(n, columns), stacks](
+        left, a.scales, a.span, right, b.scales, b.span, y, m, n, k, 1.0, *_strides(a, b, y), TERMS=terms, CHUNK=chunk,
+        A_SIDE=a.side, B_SIDE=b.side, VALUES=values, BY_DESCRIPTOR=by_descriptor, EVEN=k % chunk == 0 == terms % chunk,
+        WIDE=INTERPRETED and values, STAGES=max(1, min(4, room)), BLOCK_M=rows, BLOCK_N=columns, GROUP=_GROUP,
+        num_warps=warps)

@@ -58,67 +58,46 @@ def _within(p, c, TERMS: tl.constexpr, CHUNK: tl.constexpr):
 def quick(a, a_scales, a_span, b, b_scales, b_span, y, m, n, k, one, a_stack, a_line, a_grid, b_stack, b_line, b_grid,
           y_stack, y_line, TERMS: tl.constexpr, CHUNK: tl.constexpr, A_SIDE: tl.constexpr, B_SIDE: tl.constexpr,
           VALUES: tl.constexpr, BY_DESCRIPTOR: tl.constexpr,
-          EVEN: tl.constexpr, WIDE: tl.constexpr, STAGES: tl.constexpr, UNROLL: tl.constexpr, BLOCK_M: tl.constexpr,
-          BLOCK_N: tl.constexpr, HALVES: tl.constexpr, GROUP: tl.constexpr):
+          EVEN: tl.constexpr, WIDE: tl.constexpr, STAGES: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+          GROUP: tl.constexpr):
     """``y = a b^T`` of lines (M, K) and (N, K); ``one`` is 1.0, and unknown to the compiler.
 
     The sum of a block must not begin at what came before: the tensor cores would round another way. A fused multiply-
     add with a factor of one, in which nothing but the sum is rounded, is what the compiler cannot take for their sum.
-    ``HALVES`` is 2 where a tile's columns take turns, so that the sums of a block need half of the registers.
     """
     if not in_range(a_span, b_span, TERMS):
         return
-    tile_row, tile_column = _tile(m, n, BLOCK_M, BLOCK_N * HALVES, GROUP)
+    tile_row, tile_column = _tile(m, n, BLOCK_M, BLOCK_N, GROUP)
     stack = tl.program_id(1)
     wide_stack = stack.to(tl.int64)
-    row, column = tile_row * BLOCK_M, tile_column * (BLOCK_N * HALVES)
+    row, column = tile_row * BLOCK_M, tile_column * BLOCK_N
     rows, columns = row + tl.arange(0, BLOCK_M), column + tl.arange(0, BLOCK_N)
-    others = columns + BLOCK_N
     if BY_DESCRIPTOR:
-        a_at, b_at, b_others = rows, columns, others
+        a_at, b_at = rows, columns
     else:
         a_at = a + wide_stack * a_stack + rows.to(tl.int64)[:, None] * a_line
         b_at = b + wide_stack * b_stack + columns.to(tl.int64)[:, None] * b_line
-        b_others = b_at + BLOCK_N * b_line
     blocks = tl.cdiv(k, TERMS)
     a_scales += wide_stack * a_grid * blocks + rows // A_SIDE
-    b_scales += wide_stack * b_grid * blocks
+    b_scales += wide_stack * b_grid * blocks + columns // B_SIDE
     acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
-    acc_others = acc
     factor = tl.zeros([BLOCK_M, BLOCK_N], tl.float32) + one
-    for group in tl.range(0, blocks, UNROLL, num_stages=STAGES):
-        for u in tl.static_range(UNROLL):              # what lies behind the last block is zeros
-            j = group + u
-            first = tl.zeros([BLOCK_M, BLOCK_N], tl.float32 if VALUES else tl.int32)
-            second = first
-            for c in tl.static_range(0, TERMS, CHUNK):
-                term = j * TERMS + c
-                p = _operand(a, a_at, rows, m, k, stack, row, term, BY_DESCRIPTOR, BLOCK_M, CHUNK, EVEN)
-                q = _operand(b, b_at, columns, n, k, stack, column, term, BY_DESCRIPTOR, BLOCK_N, CHUNK, EVEN)
-                if c + CHUNK > TERMS:
-                    p, q = _within(p, c, TERMS, CHUNK), _within(q, c, TERMS, CHUNK)
-                first = _product(p, q, first, WIDE)
-                if HALVES == 2:
-                    q = _operand(b, b_others, others, n, k, stack, column + BLOCK_N, term, BY_DESCRIPTOR, BLOCK_N,
-                                 CHUNK, EVEN)
-                    if c + CHUNK > TERMS:
-                        q = _within(q, c, TERMS, CHUNK)
-                    second = _product(p, q, second, WIDE)
-            if VALUES:
-                acc = tl.fma(first, factor, acc)
-                if HALVES == 2:
-                    acc_others = tl.fma(second, factor, acc_others)
-            else:
-                real = j < blocks
-                a_scale = tl.load(a_scales + j * a_grid, mask=(rows < m) & real, other=0.0)
-                b_scale = tl.load(b_scales + j * b_grid + columns // B_SIDE, mask=(columns < n) & real, other=0.0)
-                acc = tl.fma(first.to(tl.float32), a_scale[:, None] * b_scale[None, :], acc)
-                if HALVES == 2:
-                    b_scale = tl.load(b_scales + j * b_grid + others // B_SIDE, mask=(others < n) & real, other=0.0)
-                    acc_others = tl.fma(second.to(tl.float32), a_scale[:, None] * b_scale[None, :], acc_others)
+    for j in tl.range(0, blocks, num_stages=STAGES):
+        total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32 if VALUES else tl.int32)
+        for c in tl.static_range(0, TERMS, CHUNK):
+            term = j * TERMS + c
+            p = _operand(a, a_at, rows, m, k, stack, row, term, BY_DESCRIPTOR, BLOCK_M, CHUNK, EVEN)
+            q = _operand(b, b_at, columns, n, k, stack, column, term, BY_DESCRIPTOR, BLOCK_N, CHUNK, EVEN)
+            if c + CHUNK > TERMS:
+                p, q = _within(p, c, TERMS, CHUNK), _within(q, c, TERMS, CHUNK)
+            total = _product(p, q, total, WIDE)
+        if VALUES:
+            acc = tl.fma(total, factor, acc)
+        else:
+            a_scale = tl.load(a_scales + j * a_grid, mask=rows < m, other=0.0)
+            b_scale = tl.load(b_scales + j * b_grid, mask=columns < n, other=0.0)
+            acc = tl.fma(total.to(tl.float32), a_scale[:, None] * b_scale[None, :], acc)
     _store(y + wide_stack * y_stack, acc, rows, columns, m, n, y_line)
-    if HALVES == 2:
-        _store(y + wide_stack * y_stack, acc_others, rows, others, m, n, y_line)
 
 
 @triton.jit

@@ -66,3 +66,9 @@ def on(x: torch.Tensor) -> AbstractContextManager[object]:
 def on_hopper(device: torch.device) -> bool:
     """Whether a device has the asynchronous tensor cores that :mod:`golden.gpu.overlapped_kernel` is written for."""
     return not INTERPRETED and device.type == "cuda" and torch.cuda.get_device_capability(device)[0] == 9
+
+
+@lru_cache
+def shared_memory(device: torch.device) -> int:
+    """Bytes of shared memory that a program's copies of operands may take: what it can have, less some for the rest."""
+    return torch.cuda.get_device_properties(device).shared_memory_per_block_optin - (24 << 10)
