@@ -18,14 +18,14 @@ FILES = sorted(path for part in TYPED for path in (ROOT / part).rglob("*.py"))
 def untyped(tree):
     """Public functions and methods, constructors included, that lack the type of an argument or of the result.
 
-    A kernel of Triton has none: it is compiled for the types that it is called with.
+    A kernel of Triton or Gluon has none: it is compiled for the types that it is called with.
     """
     bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef)
                            and not node.name.startswith("_"))]
     for function in (node for body in bodies for node in body if isinstance(node, ast.FunctionDef)):
         if function.name.startswith("_") and function.name not in ("__init__", "__call__"):
             continue
-        if any(ast.unparse(each).partition("(")[0] == "triton.jit" for each in function.decorator_list):
+        if any(ast.unparse(each).partition("(")[0] in ("triton.jit", "gluon.jit") for each in function.decorator_list):
             continue
         arguments = function.args
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
@@ -44,7 +44,8 @@ def test_what_is_untyped_is_seen():
                        ("def f(a: int): ...", ["f"]), ("def _f(a): ...", []),
                        ("class C:\n  def __init__(self, *a) -> None: ...", ["__init__"]),
                        ("class _C:\n  def f(self): ...", []), ("class C:\n  def f(self, *, b): ...", ["f"]),
-                       ("@triton.jit(a=1)\ndef f(a): ...", []), ("@jit\ndef f(a): ...", ["f"])]:
+                       ("@triton.jit(a=1)\ndef f(a): ...", []), ("@gluon.jit\ndef f(a): ...", []),
+                       ("@jit\ndef f(a): ...", ["f"])]:
         assert list(untyped(ast.parse(text))) == seen, text
 
 
