@@ -37,7 +37,7 @@ def product(a: Lines, b: Lines, accumulate: str = "fp32", *, guard: int = 4, gro
         return torch.empty(stacks, m, n, device=a.data.device)
     y = torch.empty(stacks, m, n, device=a.data.device)
     served = accumulate == "fp32" and a.form == b.form != "int16" and (a.form == "values" or a.fmt.terms % 32 == 0)
-    if served and on_hopper(y.device) and _lies(a) and _lies(b):
+    if served and on_hopper(y.device) and taken(a) and taken(b):
         _overlapped(a, b, y)
     elif served:
         _quick(a, b, y)
@@ -45,9 +45,17 @@ def product(a: Lines, b: Lines, accumulate: str = "fp32", *, guard: int = 4, gro
     return y
 
 
-def _lies(lines):
-    """Whether the kernel for asynchronous tensor cores takes an operand as it lies."""
-    return lines.fmt.terms in (16, 32, 64) or lines.fmt.terms == 128 and lines.side == 1
+def taken(lines: Lines) -> bool:
+    """Whether the kernel for asynchronous tensor cores takes an operand as it lies.
+
+    The copy engine takes rows of up to 128 bytes, which are whole blocks, and lines that begin at multiples of 16
+    bytes; integers have their scales copied, too, one for each line.
+    """
+    data, terms = lines.data, lines.fmt.terms
+    whole = terms in (16, 32, 64, 128) and terms * data.element_size() <= 128
+    dense = data.stride(2) == 1 and data.stride(0) == data.shape[1] * data.stride(1)
+    scales = lines.form == "values" or lines.side == 1 and lines.scales.stride(1) % 4 == 0
+    return whole and dense and scales and data.stride(1) * data.element_size() % 16 == 0
 
 
 def _strides(a, b, y):

@@ -6,6 +6,8 @@ golden/gpu/exact_kernel.py, golden/gpu/overlapped_kernel.py.
 The last is compiled for Hopper GPUs alone: only there these tests run it.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -207,3 +209,19 @@ DRAWN = HBFPFormat(rounding="stochastic")
 def test_bad_input(device, call, error, line):
     with pytest.raises(error, match=f"^{line}$"):
         call(X.to(device))
+
+
+def test_what_the_copy_engine_takes(device):
+    """Wider rows, odd pitches and shared scales are left to the other kernels."""
+    from golden.gpu.convert import converted
+    from golden.gpu.product import taken
+
+    def lines(mantissa, block, k=256):
+        return converted(torch.ones(1, 6, k, device=device), HBFPFormat(mantissa=mantissa, block=block),
+                         across=True)[0]
+    for mantissa, block, wanted in ((8, (1, 32), True), (8, (1, 128), True), (9, (1, 128), False), (8, (1, 24), False),
+                                    (8, (32, 32), True), (8, (128, 128), False), (8, (1, 256), False)):
+        assert taken(lines(mantissa, block)) == wanted, (mantissa, block)
+    made = lines(8, (1, 128))
+    assert not taken(replace(made, scales=made.scales.contiguous()))      # six numbers from block to block
+    assert taken(lines(8, (1, 32), 40)) and not taken(replace(made, data=made.data[:, 1:]))
