@@ -142,4 +142,5 @@ def test_layers_need_numpy_numba_and_torch_alone(tmp_path):
         print(net[0].weight.grad.shape)
     """
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("torch.Size([4, 1, 3, 3])\n", "")
+    said = [line for line in done.stderr.splitlines() if "triton not found" not in line]    # torch uses it
+    assert (done.stdout, said) == ("torch.Size([4, 1, 3, 3])\n", [])
