@@ -35,9 +35,8 @@ from ..spec.vector import (
     field_values,
     length_of,
 )
-from .arithmetic import add, larger, mul
+from .arithmetic import SIGN, add, larger, mul
 
-SIGN = np.uint32(1 << 31)
 #: Elements from which the compiled functions are worth their compilation, about a second each.
 LARGE = 1 << 17
 #: What a sum and a maximum start from.
