@@ -27,7 +27,6 @@ from .memory import array
 from .phases import Phase, phases
 from .placed import laid
 from .products import Operand, pieces_of, product
-from .record import watcher
 from .unfold import Pair
 
 
@@ -61,7 +60,7 @@ def over_channels(x: torch.Tensor, w: Any, fmt: HBFPFormat, w_fmt: HBFPFormat, f
         y = integers.over_channels(x, w, fmt, w_fmt, formats, size, stride, dilation)
         if y is not None:
             return y.view(n, oh, ow, -1)
-    if once and converted.serves(x) and (formats.mode, formats.order) == ("hbfp", "block") and watcher() is None:
+    if once and converted.takes(x, formats):
         y = _converted_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation)
     elif once and unfold.draws(fmt, stream) is not None:
         y = _drawn_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation)

@@ -12,8 +12,14 @@ from ..gpu.runtime import on, serves
 from .formats import Formats
 from .memory import plain
 from .placed import Draw, Given
+from .record import watcher
 
-__all__ = ["Stack", "drawn", "gathered", "given", "product", "row_sums", "serves"]
+__all__ = ["Stack", "drawn", "gathered", "given", "product", "row_sums", "serves", "takes"]
+
+
+def takes(x: torch.Tensor, formats: Formats) -> bool:
+    """Whether a product of a tensor goes to the kernels at once: in hardware order, and nobody watches its operands."""
+    return serves(x) and (formats.mode, formats.order) == ("hbfp", "block") and watcher() is None
 
 
 def drawn(matrix: torch.Tensor, fmt: HBFPFormat, stream: Any, axis: int) -> torch.Tensor | None:

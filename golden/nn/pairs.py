@@ -59,8 +59,7 @@ class Alike:
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor, which: str) -> tuple[torch.Tensor, list[int]]:
         """As of :class:`Pairs`: all pairs, or none."""
-        if converted.serves(a) and not self._formats.stochastic and self._formats.mode == "hbfp" and (
-                self._formats.order == "block" and watcher() is None):
+        if converted.takes(a, self._formats) and not self._formats.stochastic:
             return self._on_gpu(a, b, which), []
         if not on_host(a) or not quick(self._formats) or watcher() is not None:
             return torch.empty(len(a), a.shape[1], b.shape[2], device=a.device), list(range(len(a)))

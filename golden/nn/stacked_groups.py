@@ -10,7 +10,6 @@ from .converted import Stack
 from .formats import Formats
 from .once import once_differentiable, unviewed
 from .phases import phases
-from .record import watcher
 
 
 class StackedGroups(torch.autograd.Function):
@@ -19,8 +18,7 @@ class StackedGroups(torch.autograd.Function):
     @staticmethod
     def serves(x: torch.Tensor, formats: Formats) -> bool:
         """Whether all groups can go through the kernels together."""
-        return (converted.serves(x) and not formats.stochastic and (formats.mode, formats.order) == ("hbfp", "block")
-                and watcher() is None)
+        return converted.takes(x, formats) and not formats.stochastic
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: tuple[int, int], padding: tuple[int, int],
