@@ -1,14 +1,15 @@
 """Whether kernels can run, and on what."""
 
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from functools import lru_cache
 
 import torch
 
 from hbfp.extras import lacking
+
+from ..within import within
 
 #: Whether Triton runs the kernels in Python, on the CPU: ``TRITON_INTERPRET=1`` when this was imported.
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -17,14 +18,9 @@ LEAST = (8, 0)
 _FORCED = ContextVar("gpu", default=False)
 
 
-@contextmanager
-def forced() -> Iterator[None]:
+def forced() -> AbstractContextManager[None]:
     """Within, ``golden.nn`` takes tensors on the CPU this way, too, where Triton interprets."""
-    token = _FORCED.set(True)
-    try:
-        yield
-    finally:
-        _FORCED.reset(token)
+    return within(_FORCED, True)
 
 
 @lru_cache(64)

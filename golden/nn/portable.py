@@ -6,8 +6,7 @@ block fits 24 bits, that is exact in whatever order the device adds. Wider manti
 whose products are exact, and their sum is an int64. So results equal the NumPy definitions bit for bit.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from ..gpu.runtime import serves
 from ..matmul import check_aligned
 from ..narrow import NARROW
 from ..number.blocks import CANONICAL_NAN, block_sides
+from ..within import within
 
 _NAN = int(CANONICAL_NAN)
 #: Integers up to two to this are exact in float32.
@@ -26,14 +26,9 @@ _EXACT = 24
 _FORCED = ContextVar("portable", default=False)
 
 
-@contextmanager
-def forced() -> Iterator[None]:
+def forced() -> AbstractContextManager[None]:
     """Within, tensors on the CPU take this way, too."""
-    token = _FORCED.set(True)
-    try:
-        yield
-    finally:
-        _FORCED.reset(token)
+    return within(_FORCED, True)
 
 
 def on_host(x: torch.Tensor) -> bool:

@@ -5,8 +5,7 @@ NumPy definitions; on a GPU those of :mod:`golden.gpu`; on other devices, and wi
 :mod:`golden.nn.portable`, the same steps in torch operations.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import cached_property
 from typing import Any
@@ -22,6 +21,7 @@ from ..floats import matmul
 from ..matmul import matmul_blocks
 from ..noise import Stream
 from ..number.blocks import Blocks
+from ..within import within
 from . import converted, portable
 from .formats import PLAIN, Formats
 from .memory import plain
@@ -36,14 +36,9 @@ def in_hbfp() -> bool:
     return _IN_HBFP.get()
 
 
-@contextmanager
-def as_hbfp() -> Iterator[None]:
+def as_hbfp() -> AbstractContextManager[None]:
     """Within, torch's own products are part of one in HBFP."""
-    token = _IN_HBFP.set(True)
-    try:
-        yield
-    finally:
-        _IN_HBFP.reset(token)
+    return within(_IN_HBFP, True)
 
 
 def check_float32(**tensors: torch.Tensor) -> None:

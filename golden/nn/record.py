@@ -1,12 +1,13 @@
 """Reports of every HBFP product, and of every one that stays FP32 for a reason, and of the operands of products."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
 import torch
 
+from ..within import within
 from .formats import Formats
 
 #: Called with the operation, its formats (None: it stays FP32), its multiply-accumulates and why it stays.
@@ -34,14 +35,9 @@ def watcher() -> Watcher | None:
     return _WATCHER.get()
 
 
-@contextmanager
-def watched(by: Watcher) -> Iterator[None]:
+def watched(by: Watcher) -> AbstractContextManager[None]:
     """Within, ``by`` sees the operands of all products."""
-    token = _WATCHER.set(by)
-    try:
-        yield
-    finally:
-        _WATCHER.reset(token)
+    return within(_WATCHER, by)
 
 
 def note(operation: str, formats: Formats | None, macs: int, reason: str = "", y: torch.Tensor | None = None) -> None:
@@ -56,11 +52,6 @@ def note(operation: str, formats: Formats | None, macs: int, reason: str = "", y
         watching.result(operation, formats, y)
 
 
-@contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def listening(listener: Listener) -> AbstractContextManager[None]:
     """Within, ``listener`` is called for every product that is noted."""
-    token = _LISTENER.set(listener)
-    try:
-        yield
-    finally:
-        _LISTENER.reset(token)
+    return within(_LISTENER, listener)
