@@ -10,15 +10,12 @@ from hbfp.format import HBFPFormat
 
 from .convert_kernel import convert
 
-#: Types that the conversion reads: FP32 has all of their numbers.
-TYPES = (torch.float32, torch.bfloat16, torch.float16)
 #: Forms that mantissas are kept in.
 _TYPE = {"values": torch.bfloat16, "int8": torch.int8, "int16": torch.int16}
 #: Elements of a program's tile, about.
 _ELEMENTS = 2048
 #: Tiles that a program converts, one after the other.
 _TURNS = 4
-_WARPS = 8
 #: Numbers that a line is filled up to, so that each begins where the copy engine can: 16 bytes.
 _ALIGNED = 16
 
@@ -86,11 +83,6 @@ class Lines:
         return whole.masked_fill(scales.isnan(), 0).int()
 
 
-def spans(device: torch.device) -> torch.Tensor:
-    """The span of nothing."""
-    return torch.zeros(2, dtype=torch.int32, device=device)
-
-
 def converted(x: torch.Tensor, fmt: HBFPFormat, *, across: bool = False, down: bool = False,
               noise: torch.Tensor | None = None, kind: str | None = None) -> tuple[Lines | None, Lines | None]:
     """Matrices converted in one pass for the products that take them.
@@ -98,7 +90,7 @@ def converted(x: torch.Tensor, fmt: HBFPFormat, *, across: bool = False, down: b
     Parameters
     ----------
     x : Tensor
-        (S, rows, columns), any strides, of :data:`TYPES`.
+        (S, rows, columns), any strides, of :data:`golden.gpu.tensors.TYPES`.
     fmt : HBFPFormat
         The format.
     across, down : bool
@@ -115,7 +107,7 @@ def converted(x: torch.Tensor, fmt: HBFPFormat, *, across: bool = False, down: b
     """
     kind = kind or form(fmt)
     stacks, rows, columns = x.shape
-    span = spans(x.device)
+    span = torch.zeros(2, dtype=torch.int32, device=x.device)      # of nothing
     if across and down and not fmt.square and fmt.terms > 128:     # more than a tile
         return (converted(x, fmt, across=True, noise=noise, kind=kind)[0],
                 converted(x, fmt, down=True, noise=noise, kind=kind)[1])
@@ -140,7 +132,7 @@ def converted(x: torch.Tensor, fmt: HBFPFormat, *, across: bool = False, down: b
                   ROWS=high, COLUMNS=wide, REPEAT=repeat, SQUARE=fmt.square, ACROSS=across, DOWN=down,
                   MAGNITUDE=fmt.magnitude, LOWEST=lowest, HIGHEST=highest, ROUNDING=fmt.rounding,
                   NOISE_BITS=fmt.noise_bits, GRADUAL=fmt.subnormals == "gradual", FORM=kind,
-                  num_warps=min(_WARPS, max(1, high * wide // 512)))
+                  num_warps=min(8, max(1, high * wide // 512)))
     return made[0], made[1]
 
 

@@ -1,4 +1,4 @@
-"""The conversion from FP32 to HBFP as one Triton kernel: docs/numerics.md, section 2, in integers throughout.
+"""The conversion from FP32 to HBFP as one Triton kernel: docs/numerics.md, section 2.
 
 A program has a tile of a matrix, which it reads once. It may convert it along the columns, along the rows, or both,
 since training needs both; each result is written with K contiguous, as the products take it.

@@ -7,25 +7,13 @@ way of float64, which holds what the law rounds once.
 import triton
 import triton.language as tl
 
-from .convert_kernel import ORIGIN
+from .shared_kernel import in_range, store
 
 #: Sums of a chunk's products of digits, each at most 2^16, are exact in float32.
 DIGIT = tl.constexpr(8)
 #: Largest double that rounds (24 bits, exponent unbounded) below 2^-126.
 FLUSHED_BELOW = tl.constexpr(2.0 ** -126 - 2.0 ** -151)
 NORMAL = tl.constexpr(2.0 ** -126)
-
-
-@triton.jit
-def in_range(a_span, b_span, TERMS: tl.constexpr):
-    """Whether no sum of a block lies below 2^-126 or above 2^127, from the spans of both operands, and no step on the
-    way to it does."""
-    a_low, b_low = -tl.load(a_span) + ORIGIN, -tl.load(b_span) + ORIGIN
-    a_high, b_high = tl.load(a_span + 1) - ORIGIN, tl.load(b_span + 1) - ORIGIN
-    reach = a_high + b_high
-    LENGTH: tl.constexpr = TERMS.bit_length()
-    least = tl.minimum(a_low + b_low, tl.minimum(a_low, b_low))
-    return (least >= -126) & (reach + LENGTH <= 127) & (tl.maximum(a_high, b_high) <= 100)
 
 
 @triton.jit
@@ -164,7 +152,5 @@ def exact(a, a_scales, a_span, b, b_scales, b_span, y, m, n, k, a_stack, a_line,
         found = _single(near.to(tl.float64) * _power64(last - GUARD), GRADUAL)
     else:
         found = acc.to(tl.float32)
-    canonical = tl.full([1, 1], 0x7FC00000, tl.int32).to(tl.float32, bitcast=True)
-    found = tl.where(bad_row[:, None] | bad_column[None, :] | (found != found), canonical, found)
-    tl.store(y + stack * y_stack + rows.to(tl.int64)[:, None] * y_line + columns[None, :], found,
-             mask=(rows < m)[:, None] & (columns < n)[None, :])
+    found = tl.where(bad_row[:, None] | bad_column[None, :], float("nan"), found)
+    store(y + stack * y_stack, found, rows, columns, m, n, y_line)

@@ -13,18 +13,10 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from .convert_kernel import ORIGIN
+from . import shared_kernel
 
-
-@gluon.jit
-def _in_range(a_span, b_span, TERMS: gl.constexpr):
-    """As :func:`golden.gpu.exact_kernel.in_range`."""
-    a_low, b_low = -gl.load(a_span) + ORIGIN, -gl.load(b_span) + ORIGIN
-    a_high, b_high = gl.load(a_span + 1) - ORIGIN, gl.load(b_span + 1) - ORIGIN
-    reach = a_high + b_high
-    LENGTH: gl.constexpr = TERMS.bit_length()
-    least = gl.minimum(a_low + b_low, gl.minimum(a_low, b_low))
-    return (least >= -126) & (reach + LENGTH <= 127) & (gl.maximum(a_high, b_high) <= 100)
+#: The same rules, compiled as parts of a kernel in Gluon.
+in_range, tile = gluon.jit(shared_kernel.in_range.fn), gluon.jit(shared_kernel.tile.fn)
 
 
 @gluon.jit
@@ -121,15 +113,11 @@ def overlapped(a_desc, b_desc, a_scales, a_span, b_scales, b_span, y, m, n, k, o
     what they give is not stored. ``one`` is 1.0: see :func:`golden.gpu.quick_kernel.quick`.
     """
     HALF: gl.constexpr = 64
-    program = gl.program_id(0)
     stack = gl.program_id(1)
-    down, across = gl.cdiv(m, 2 * HALF), gl.cdiv(n, BLOCK_N)
-    in_group = GROUP * across
-    first = program // in_group * GROUP
-    size = gl.minimum(down - first, GROUP)
-    row, column = (first + program % in_group % size) * (2 * HALF), program % in_group // size * BLOCK_N
+    tile_row, tile_column = tile(m, n, 2 * HALF, BLOCK_N, GROUP)
+    row, column = tile_row * (2 * HALF), tile_column * BLOCK_N
     blocks = gl.cdiv(k, TERMS)
-    served = _in_range(a_span, b_span, TERMS)          # else nothing is multiplied, and nothing stored
+    served = in_range(a_span, b_span, TERMS)          # else nothing is multiplied, and nothing stored
     turns = gl.where(served, gl.cdiv(blocks, SUB), 0)
     lines = gl.where(served, m, 0)
 

@@ -20,6 +20,8 @@ if not INTERPRETED:
 
 #: Rows and columns of a program's tile, and its warps: of bfloat16 numbers, and of integers.
 _TILES = {True: (64, 128, 4), False: (128, 64, 4)}
+#: Rows of each half of a tile where tensor cores run by themselves, and its columns.
+_HALF, _COLUMNS = 64, 128
 #: Programs of so many rows of tiles share what they read.
 _GROUP = 8
 
@@ -29,13 +31,11 @@ def product(a: Lines, b: Lines, accumulate: str = "fp32", *, guard: int = 4, gro
 
     The bits of :func:`golden.matmul.matmul_blocks`.
     """
-    stacks, m, k = a.data.shape
-    n = b.data.shape[1]
     if accumulate == "aligned":
         check_aligned(a.fmt, b.fmt, a.scales.shape[1], guard, growth)
-    if not stacks * m * n:
-        return torch.empty(stacks, m, n, device=a.data.device)
-    y = torch.empty(stacks, m, n, device=a.data.device)
+    y = torch.empty(*a.data.shape[:2], b.data.shape[1], device=a.data.device)
+    if not y.numel():
+        return y
     served = accumulate == "fp32" and a.form == b.form != "int16" and (a.form == "values" or a.fmt.terms % 32 == 0)
     if served and on_hopper(y.device) and taken(a) and taken(b):
         _overlapped(a, b, y)
@@ -58,9 +58,13 @@ def taken(lines: Lines) -> bool:
     return whole and dense and scales and data.stride(1) * data.element_size() % 16 == 0
 
 
+def _shared(a, b):
+    """Whether one matrix is the second operand of all products."""
+    return len(b.data) == 1 < len(a.data)
+
+
 def _strides(a, b, y):
-    share = len(b.data) == 1 < len(a.data)
-    return (*a.data.stride()[:2], a.scales.stride(1), 0 if share else b.data.stride(0), b.data.stride(1),
+    return (*a.data.stride()[:2], a.scales.stride(1), 0 if _shared(a, b) else b.data.stride(0), b.data.stride(1),
             b.scales.stride(1), *y.stride()[:2])
 
 
@@ -76,32 +80,32 @@ def _exact(a, b, y, accumulate, guard, only_if_needed):
         num_warps=4)
 
 
-def _overlapped(a, b, y, turn=0, stages=0, columns=128):
-    """Products where tensor cores run by themselves: ``turn`` blocks are copied at a time, ``stages`` times ahead."""
+def _overlapped(a, b, y):
+    """Where tensor cores run by themselves; copies run as far ahead as there is shared memory."""
     stacks, m, n = y.shape
-    k, terms, size = a.data.shape[2], a.fmt.terms, a.data.element_size()
-    turn = turn or min(2, max(1, 128 // (terms * size)))           # rows of 128 bytes: the copy engine's widest pattern
-    stages = stages or shared_memory(y.device) // (turn * terms * size * (128 + columns))
-    shared = len(b.data) == 1 < stacks
-    left, right = (Copied(lines.data, [lines.data.shape[0] * lines.data.shape[1], k],
-                           [lines.data.stride(1), 1], [side, turn * terms], _layout(turn * terms * size, size))
-                   for lines, side in ((a, 64), (b, columns)))
-    scales = a.scales, b.scales
-    if a.form != "values":
-        scales = (Copied(lines.scales, [lines.scales.shape[0] * lines.scales.shape[1], lines.scales.shape[2]],
-                         [lines.scales.stride(1), 1], [1, side], _layout(0, 4))
-                  for lines, side in ((a, 64), (b, columns)))
-    left_scales, right_scales = scales
-    grid = triton.cdiv(m, 128) * triton.cdiv(n, columns), stacks
+    k, terms, size, shared = a.data.shape[2], a.fmt.terms, a.data.element_size(), _shared(a, b)
+    blocks = min(2, 128 // (terms * size))             # of a copy: more, of 16 terms, would take more registers
+    sides = (a, _HALF), (b, _COLUMNS)
+    left, right = (_copied(lines.data, k, [side, blocks * terms], blocks * terms * size) for lines, side in sides)
+    left_scales, right_scales = ((lines.scales for lines, _ in sides) if a.form == "values" else
+                                 (_copied(lines.scales, lines.scales.shape[2], [1, side], 0) for lines, side in sides))
+    grid = triton.cdiv(m, 2 * _HALF) * triton.cdiv(n, _COLUMNS), stacks
     overlapped[grid](left, right, left_scales, a.span, right_scales, b.span, y, m, n, k, 1.0, m, 0 if shared else n,
-                     int(not shared), *y.stride()[:2], TERMS=terms, SUB=turn, VALUES=a.form == "values", STAGES=stages,
-                     BLOCK_N=columns, GROUP=_GROUP, num_warps=4)
+                     int(not shared), *y.stride()[:2], TERMS=terms, SUB=blocks, VALUES=a.form == "values",
+                     STAGES=shared_memory(y.device) // (blocks * terms * size * (2 * _HALF + _COLUMNS)),
+                     BLOCK_N=_COLUMNS, GROUP=_GROUP, num_warps=4)
+
+
+def _copied(stack, width, tile, swizzle):
+    """A stack of matrices, whose lines lie one behind the other, as the copy engine takes tiles of it."""
+    return Copied(stack, [stack.shape[0] * stack.shape[1], width], [stack.stride(1), 1], tile,
+                  _layout(swizzle, 8 * stack.element_size()))
 
 
 @lru_cache
-def _layout(width, size):
-    """How the copy engine lays blocks down in shared memory."""
-    return NVMMASharedLayout(swizzle_byte_width=min(128, width), element_bitwidth=8 * size, rank=2)
+def _layout(swizzle, bits):
+    """How the copy engine lays tiles down in shared memory."""
+    return NVMMASharedLayout(swizzle_byte_width=swizzle, element_bitwidth=bits, rank=2)
 
 
 def _quick(a, b, y):

@@ -11,18 +11,7 @@ Both serve where no p can be subnormal or infinite, which the operands' spans sa
 import triton
 import triton.language as tl
 
-from .exact_kernel import in_range
-
-
-@triton.jit
-def _tile(m, n, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP: tl.constexpr):
-    """Row and column of a program's tile: groups of rows share their columns in the cache."""
-    program = tl.program_id(0)
-    down, right = tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N)
-    in_group = GROUP * right
-    first = program // in_group * GROUP
-    size = tl.minimum(down - first, GROUP)
-    return first + program % in_group % size, program % in_group // size
+from .shared_kernel import in_range, store, tile
 
 
 @triton.jit
@@ -57,9 +46,8 @@ def _within(p, c, TERMS: tl.constexpr, CHUNK: tl.constexpr):
 @triton.jit
 def quick(a, a_scales, a_span, b, b_scales, b_span, y, m, n, k, one, a_stack, a_line, a_grid, b_stack, b_line, b_grid,
           y_stack, y_line, TERMS: tl.constexpr, CHUNK: tl.constexpr, A_SIDE: tl.constexpr, B_SIDE: tl.constexpr,
-          VALUES: tl.constexpr, BY_DESCRIPTOR: tl.constexpr,
-          EVEN: tl.constexpr, WIDE: tl.constexpr, STAGES: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-          GROUP: tl.constexpr):
+          VALUES: tl.constexpr, BY_DESCRIPTOR: tl.constexpr, EVEN: tl.constexpr, WIDE: tl.constexpr,
+          STAGES: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP: tl.constexpr):
     """``y = a b^T`` of lines (M, K) and (N, K); ``one`` is 1.0, and unknown to the compiler.
 
     The sum of a block must not begin at what came before: the tensor cores would round another way. A fused multiply-
@@ -67,7 +55,7 @@ def quick(a, a_scales, a_span, b, b_scales, b_span, y, m, n, k, one, a_stack, a_
     """
     if not in_range(a_span, b_span, TERMS):
         return
-    tile_row, tile_column = _tile(m, n, BLOCK_M, BLOCK_N, GROUP)
+    tile_row, tile_column = tile(m, n, BLOCK_M, BLOCK_N, GROUP)
     stack = tl.program_id(1)
     wide_stack = stack.to(tl.int64)
     row, column = tile_row * BLOCK_M, tile_column * BLOCK_N
@@ -97,11 +85,4 @@ def quick(a, a_scales, a_span, b, b_scales, b_span, y, m, n, k, one, a_stack, a_
             a_scale = tl.load(a_scales + j * a_grid, mask=rows < m, other=0.0)
             b_scale = tl.load(b_scales + j * b_grid, mask=columns < n, other=0.0)
             acc = tl.fma(total.to(tl.float32), a_scale[:, None] * b_scale[None, :], acc)
-    _store(y + wide_stack * y_stack, acc, rows, columns, m, n, y_line)
-
-
-@triton.jit
-def _store(y, acc, rows, columns, m, n, y_line):
-    canonical = tl.full([1, 1], 0x7FC00000, tl.int32).to(tl.float32, bitcast=True)
-    tl.store(y + rows.to(tl.int64)[:, None] * y_line + columns[None, :], tl.where(acc == acc, acc, canonical),
-             mask=(rows < m)[:, None] & (columns < n)[None, :])
+    store(y + wide_stack * y_stack, acc, rows, columns, m, n, y_line)

@@ -1,7 +1,7 @@
 """Conversions and products on a GPU equal the NumPy definitions, whatever the numbers and the shape.
 
 Covers: golden/gpu/convert.py, golden/gpu/convert_kernel.py, golden/gpu/product.py, golden/gpu/quick_kernel.py,
-golden/gpu/exact_kernel.py, golden/gpu/overlapped_kernel.py.
+golden/gpu/exact_kernel.py, golden/gpu/shared_kernel.py, golden/gpu/overlapped_kernel.py.
 
 The last is compiled for Hopper GPUs alone: only there these tests run it.
 """
