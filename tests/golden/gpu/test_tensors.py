@@ -143,6 +143,20 @@ def test_product_of_every_width(device, mantissa, block, accumulate):
         multiply(device, *operands(scale, (40, 1200 if block[1] > 200 else 150, 70)), fmt, fmt, accumulate)
 
 
+@pytest.mark.parametrize("block", [(1, 16), (1, 128)])
+@pytest.mark.parametrize("first, second", [(-80, -60), (60, 57), (105, -60), (-20, 10)])
+def test_what_the_quick_kernels_leave(device, block, first, second):
+    """Sums that are flushed, products beyond 2^128 whose sum is not, a scale beyond what a step holds; what they take.
+
+    The second half of a block is the first with the other sign, but for one number: its sum is far smaller than parts.
+    """
+    fmt, rng, half = HBFPFormat(mantissa=8, block=block), np.random.default_rng(6), (-1, block[1] // 2)
+    x, w = (rng.integers(64, 127, (rows, 64)).reshape(rows, *half) for rows in (5, 7))
+    x, w = np.concatenate((x, -x), 2).reshape(5, 128), np.concatenate((w, w), 2).reshape(7, 128)
+    w[:, ::block[1]] += 1
+    multiply(device, np.ldexp(x, first).astype(np.float32), np.ldexp(w.T, second).astype(np.float32), fmt, fmt, "fp32")
+
+
 @pytest.mark.parametrize("m, k, n", [(0, 40, 5), (3, 0, 5), (3, 40, 0), (1, 1, 1)])
 def test_empty_products(device, m, k, n):
     x, w = np.ones((m, k), np.float32), np.ones((k, n), np.float32)
