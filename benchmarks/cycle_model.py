@@ -47,8 +47,8 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["NUMBA_CACHE_DIR"] = folder    # so that both are compiled; before Numba is loaded
+        from golden.lower.command import lowered
         from golden.perf.accelerator import model
-        from golden.perf.accelerator.command import lowered
         from hbfp.design import Design
         from hbfp.system import Accelerator
         from rtl.core.core import latencies

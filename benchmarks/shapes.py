@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from cosim.command.gemms import shape
-from golden.perf.accelerator.command import add_memory_options, lowered, memory_from_args
+from golden.lower.command import lowered
+from golden.perf.accelerator.command import add_memory_options, memory_from_args
 from golden.perf.accelerator.model import times
 from golden.perf.accelerator.scale_sim import scale_sim
 from hbfp import generator

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from hbfp.command import Parser, run
 
+from .lower.command import add_lower, prepare_lower
 from .machine.command import add_program, prepare_program, prepare_run
 from .perf.accelerator.colocate.command import add_colocate, prepare_colocate
 from .perf.accelerator.command import add_perf, prepare_perf
@@ -38,6 +39,7 @@ EXAMPLES = """\
   python -m golden space --workload lstm --json space.json  throughput, power and area against latency
   python -m golden dispatch --load 0.5 --batch 14 --timeout 3 --quantum 0.05 --policy priority
   python -m golden silicon                                  area x time of training in 4 bits, boosted to 6
+  python -m golden lower resnet20 --picture graph.svg       what each node of a network becomes on the accelerator
   python -m golden perf resnet20 --rows 16 --latency 100    cycles of a network on the accelerator, layer by layer
   python -m golden colocate resnet20 docs/examples/training.py --rows 16 --load 0.5
   python -m golden balance resnet50 bert-base --limit 3,10      lanes, memories, banks by area and cycles
@@ -59,6 +61,7 @@ COMMANDS = {
     "dispatch": prepare_dispatch,
     "silicon": prepare_silicon,
     "pods": prepare_pods,
+    "lower": prepare_lower,
     "perf": prepare_perf,
     "colocate": prepare_colocate,
     "balance": prepare_balance,
@@ -72,7 +75,7 @@ def make_parser() -> Parser:
     parser = Parser(prog="python -m golden", description=__doc__, epilog=f"examples:\n{EXAMPLES}")
     commands = parser.add_subparsers(dest="command", metavar="|".join(COMMANDS), required=True)
     for add in (add_train, add_tune, add_error, add_layers, add_schedule,
-                add_space, add_dispatch, add_silicon, add_pods, add_perf, add_colocate, add_balance,
+                add_space, add_dispatch, add_silicon, add_pods, add_lower, add_perf, add_colocate, add_balance,
                 add_program):
         add(commands)
     for name, each in commands.choices.items():

@@ -44,6 +44,7 @@ SMALL = {
     ("gen",): ["--out", "made"], ("golden", "error"): ["--elements", "1000"], ("golden", "schedule"): [],
     ("golden", "space"): [], ("golden", "silicon"): [], ("golden", "dispatch"): ["--requests", "2000"],
     ("golden", "program"): [], ("golden", "run"): [], ("golden", "perf"): [], ("golden", "layers"): [],
+    ("golden", "lower"): [],
     ("golden", "tune"): ["--trials", "2", "--epochs", "1"], ("golden", "train"): ["--epochs", "1"],
     ("golden", "sweep"): ["--epochs", "1", "--seeds", "1", "--widths", "8", "--jobs", "1"],
     ("synth",): ["--rows", "8", "--cols", "8", "--recipe", "generic", "--jobs", "1"],

@@ -34,7 +34,7 @@ def test_examples_are_of_the_command_itself(start):
     assert all(tuple(words[2:2 + len(start)]) == start for words in lines)
 
 
-@pytest.mark.parametrize("start", [("golden", "perf"), ("cosim", "run")])
+@pytest.mark.parametrize("start", [("golden", "lower"), ("golden", "perf"), ("cosim", "run")])
 def test_models_that_have_a_name(start):
     text = COMMANDS[start][1].format_help()
     assert all(f"  {name} " in text for name in (*ZOO, PRODUCT))

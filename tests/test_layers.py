@@ -41,7 +41,7 @@ MAY = {
     "golden/study": {"hbfp", "golden/spec", "golden/number", "golden/command", "golden", "golden/fast", "golden/nn"},
     "golden/tables": {"hbfp", "golden/spec", "golden"},
     "golden/__main__.py": {"hbfp", "golden/spec", "golden/study", "golden/perf", "golden/perf/accelerator",
-                           "golden/perf/balance", "golden/machine", "golden"},
+                           "golden/perf/balance", "golden/lower", "golden/machine", "golden"},
     "rtl/lib": {"hbfp"},
     "rtl/fp32": {"hbfp", "golden/spec", "rtl/lib", "rtl/fixed"},
     "rtl/fixed": {"hbfp", "rtl/lib"},

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from hbfp.files import write_json
 from hbfp.golden.command.progress import Bars
-from hbfp.golden.perf.accelerator.command import lowered
+from hbfp.golden.lower.command import lowered
 from hbfp.system import SHARES, Accelerator
 from hbfp.values import OptionError, refuse, writing
 

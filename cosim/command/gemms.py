@@ -16,7 +16,7 @@ from rich.table import Table
 from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import write_json
 from hbfp.golden.command.progress import Bars
-from hbfp.golden.perf.accelerator.command import lowered
+from hbfp.golden.lower.command import lowered
 from hbfp.golden.perf.accelerator.scale_sim import scale_sim
 from hbfp.options import system_from_args
 from hbfp.program import Product

@@ -16,6 +16,7 @@ from rich.console import Console
 from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import output, write_json
 from hbfp.golden.command.progress import Bars
+from hbfp.golden.lower.command import lowered as lowered_network
 from hbfp.golden.lower.names import zoo_text
 from hbfp.golden.machine.errors import MachineError
 from hbfp.golden.perf.accelerator.command import (
@@ -25,7 +26,6 @@ from hbfp.golden.perf.accelerator.command import (
     memory_from_args,
     write_files,
 )
-from hbfp.golden.perf.accelerator.command import lowered as lowered_network
 from hbfp.golden.perf.accelerator.layers import table
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator

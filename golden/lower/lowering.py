@@ -13,6 +13,7 @@ from hbfp.golden.number.arrays import listed
 from hbfp.program import Layer, Program
 from hbfp.system import Accelerator
 
+from .became import Became
 from .beneath import Beneath
 from .builder import Builder
 from .errors import LoweringError
@@ -41,6 +42,8 @@ class Lowered:
         operands.
     kinds : tuple of str
         What each instruction is for: of a step of training its part, and the operation behind a space.
+    became : tuple of Became
+        What each node of torch's graph became, in order.
     """
     program: Program
     expected: dict[str, np.ndarray]
@@ -48,6 +51,7 @@ class Lowered:
     outputs: list[str]
     distances: dict[str, Distance] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
+    became: tuple[Became, ...] = ()
 
     def torch_order(self, name: str, values: np.ndarray) -> np.ndarray:
         """A tensor of the program as torch has it."""
@@ -151,7 +155,7 @@ def finished(build: Builder, parts: Sequence[Network], yields: bool = False) -> 
                       tensors=_united(each.tensors for each in parts), layers=tuple(layers))
     return Lowered(program, _united(each.expected for each in parts), _united(each.orders for each in parts),
                    [name for each in parts for name in each.outputs], _total(each.graph.distances for each in parts),
-                   tuple(build.schedule.kinds))
+                   tuple(build.schedule.kinds), tuple(node for each in parts for node in each.became))
 
 
 def together(build: Builder, layers: list[Layer]) -> None:

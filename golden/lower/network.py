@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 import torch
@@ -13,6 +13,7 @@ from hbfp.golden.ops.table import operation_of
 from hbfp.golden.vector import waves
 from hbfp.program import Layer, Product, Tensor
 
+from .became import Became, became
 from .beneath import Beneath
 from .errors import NO_OPERATION, LoweringError, broken
 from .graph import is_real, kind, named, place, refusal
@@ -31,11 +32,16 @@ OF_WHOLE = ("add", "sub", "mul", "neg", "abs", "maximum", "minimum", "where", "c
 
 @dataclass
 class Network(Nodes):
-    """A model, the layers that it has become, the names of the tensors that it returns, and nodes that took a turn."""
+    """A model, the layers that it has become, the names of the tensors that it returns, and nodes that took a turn.
+
+    ``became`` has what each node became, in order, and ``owners`` the nodes that others were lowered with.
+    """
     layers: list[Layer] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
     turns: set[fx.Node] = field(default_factory=set)
     beneath: Beneath | None = None
+    became: list[Became] = field(default_factory=list)
+    owners: dict[fx.Node, fx.Node] = field(default_factory=dict)
 
     def layer_by_layer(self) -> Iterator[Layer]:
         """Lower all nodes, in order, and give each layer when its instructions are there.
@@ -62,9 +68,10 @@ class Network(Nodes):
                 raise LoweringError(f"{of_the_job(self.number)}{refusal(node, broken(error))}") from error
             self.build.end_layer()
             self.behind(node, last, made)
-            if self.beneath is not None:
-                node, made = self.beneath.behind(node, made)
+            own, products = (node, made) if self.beneath is None else self.beneath.behind(node, made)
             stop = len(self.build.schedule.instructions)
+            self._note(node, own, first, stop, made)
+            node, made = own, products
             if stop > first:
                 name = self.title(place(node) or named(last))
                 used = {layer.name for layer in self.layers}
@@ -90,6 +97,15 @@ class Network(Nodes):
     def behind(self, node: fx.Node, last: fx.Node, made: tuple[Product, ...]) -> None:
         """The same behind it: ``last`` of those that were lowered with it, and the products that it has become."""
 
+    def _note(self, node, layer, first, stop, made):
+        """Note what a node became, whose instructions are the node ``layer``'s; those lowered with it are its, too."""
+        self.owners |= dict.fromkeys(self.done - self.owners.keys(), node)
+        if layer is not node:                              # it stands beneath the one before
+            self.became[-1], self.owners[node], first = replace(self.became[-1], first=first, stop=stop), layer, stop
+        owner = self.owners.get(node)
+        self.became.append(became(node, self.name(node), map(self.name, node.all_input_nodes), self.graph.results[node],
+                                  "" if owner is None else self.name(owner), first, stop, made))
+
     def _output(self, node):
         """Make a node's result an output, a tensor of its own, and give its name."""
         value = self.value(node)
@@ -104,6 +120,8 @@ class Network(Nodes):
             self.copy(value, fresh)
             self.known_as(name, fresh, result, channels_last(result.dim()), "output")
             self.layers.append(Layer(self.copying(name), first, len(self.build.schedule.instructions)))
+            self.became.append(Became(name, "", "copy", (self.name(node),), (tuple(result.shape),), "", first,
+                                      self.layers[-1].stop))
         tensor = self.tensors[name]
         self.tensors[name] = Tensor(tensor.address, tensor.shape, tensor.layout, "output", tensor.row)
         return name

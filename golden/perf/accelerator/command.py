@@ -11,6 +11,7 @@ from rich.console import Console
 
 from hbfp import files, generator
 from hbfp.golden.command.progress import Bars
+from hbfp.golden.lower.command import lowered
 from hbfp.golden.lower.names import zoo_text
 from hbfp.manifest import Manifest
 from hbfp.options import add_system_options, system_from_args
@@ -75,24 +76,6 @@ def check_outputs(args: Namespace) -> None:
     for name in ("json", "timeline", "trace"):
         if getattr(args, name) is not None:
             setattr(args, name, writable_file(name, getattr(args, name)))
-
-
-def lowered(text: str, accelerator: Accelerator, yields: bool = False, name: str = "MODEL") -> Any:
-    """A network, or a job of several, as a program, and what PyTorch computes; OptionError if it cannot be one.
-
-    ``yields``: with a YIELD behind each layer; ``name`` is the option that gave it.
-    """
-    from hbfp.golden.lower.errors import LoweringError  # PyTorch takes a moment; complaints about options come before
-    from hbfp.golden.lower.lowering import lower, lower_job
-    from hbfp.golden.lower.zoo import source
-
-    try:
-        model, inputs = source(text)
-        return (lower_job if isinstance(model, list) else lower)(model, inputs, accelerator, yields=yields)
-    except OptionError:
-        raise
-    except (LoweringError, ValueError) as error:
-        raise refuse(name, text, str(error)) from None
 
 
 def add_noise_options(group: Any, seed: bool = True) -> None:

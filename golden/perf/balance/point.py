@@ -22,8 +22,8 @@ from hbfp.manifest import Manifest
 from hbfp.options import design_from_values
 from hbfp.system import FUNCTIONS, Accelerator
 
+from ...lower.command import lowered
 from ...spec.vector import KIND, POSTS, Kind, field_values
-from ..accelerator.command import lowered
 from ..accelerator.steps import key
 
 #: Cycles to the first beat of DRAM.

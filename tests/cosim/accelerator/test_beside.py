@@ -12,7 +12,7 @@ import pytest
 
 from cosim.accelerator import beside
 from cosim.command.run import main
-from golden.perf.accelerator.command import lowered
+from golden.lower.command import lowered
 from hbfp.values import OptionError
 
 from .built import ACCELERATOR, LEVEL, TWO, opened

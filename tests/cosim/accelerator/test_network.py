@@ -12,7 +12,7 @@ import pytest
 
 from cosim.__main__ import main
 from cosim.accelerator import network
-from golden.perf.accelerator.command import lowered
+from golden.lower.command import lowered
 from hbfp.values import OptionError
 
 from .built import ACCELERATOR, LEVEL, opened
