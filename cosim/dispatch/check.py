@@ -27,7 +27,7 @@ SMALL = DispatchUnit(depth=16, address=16, tag=8, time=9, counter=10)
 _FIELDS = {"i_request": ("address", "address", "tag"), "o_item": ("address", "address", "tag"),
            "o_start": ("flag", "batch"), "o_completion": ("tag", "time", "time", "time")}
 _POLICY = (("inference", "flag"), ("training", "flag"), ("priority", "flag"), ("batch", "batch"),
-           ("timeout", "time"), ("share", "share"), ("patience", "time"))
+           ("timeout", "time"), ("share", "share"), ("patience", "time"), ("closes", "flag"))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class _Surroundings:
                     case.policy, batch=rng.choice((0, 1, 2, 3, BATCH, depth // 2, depth, depth + 1)),
                     share=rng.choice((0, 1, 5, 8, 15, 16, 17)),
                     timeout=rng.choice((0, 1, 10, 100, TIMEOUT, self.unit.longest)),
-                    patience=rng.choice((0, 20, 3 * QUANTUM)))
+                    patience=rng.choice((0, 20, 3 * QUANTUM)), closes=rng.random() < 0.5)
         return Inputs(self.request, self.done, self.counter, *(rng.random() < case.pace for _ in range(4)), clear,
                       self.policy)
 

@@ -120,6 +120,9 @@ class Policy:
         Training runs in ``share`` sixteenths of the time at most, 0 to 16: every quantum is paid for before the next.
     patience : int
         Cycles after which a quantum that has not yielded is an error; 0 is for ever.
+    closes : bool
+        A batch that becomes due by its timeout while a quantum runs has the requests that wait then; those that come
+        later, up to its start, are in the next.
     """
     inference: bool = True
     training: bool = True
@@ -128,12 +131,14 @@ class Policy:
     timeout: float = 0
     share: int = SHARE_WHOLE
     patience: int = 0
+    closes: bool = False
 
 
 def policies(batch: int, timeout: float) -> dict[str, Policy]:
     """The policies by name, for a batch size and a timeout in cycles."""
     return {
         "priority": Policy(batch=batch, timeout=timeout),
+        "closing": Policy(batch=batch, timeout=timeout, closes=True),
         "greedy": Policy(batch=batch, timeout=0),
         "alternate": Policy(batch=batch, timeout=timeout, priority=False),
         "inference": Policy(batch=batch, timeout=timeout, training=False),

@@ -119,6 +119,7 @@ DISPATCH = 2 * SPAN
 #: Bits of ``policy`` that are one, and of ``dispatch_error``.
 _POLICY = (Field("attached", 0, 1, "the dispatcher has the contexts"), Field("inference", 1, 1, "batches are started"),
            Field("training", 2, 1, "quanta are started"), Field("priority", 3, 1, "a batch that is due goes first"),
+           Field("closes", 4, 1, "a batch has no more requests than waited when it became due beside a quantum"),
            Field("batch", 8, 6, "requests that make a batch due at once, and the most that it takes"),
            Field("share", 16, 5, "sixteenths of the time that training has at most"))
 _ERRORS = (Field("overdue", 0, 1, "training did not yield within patience, and was stopped"),

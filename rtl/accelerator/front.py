@@ -118,7 +118,7 @@ class Front(Component):
         m.d.comb += [
             self.attached.eq(fields["attached"]), policy.inference.eq(fields["inference"] & may),
             policy.training.eq(fields["training"] & may & self.trains),
-            policy.priority.eq(fields["priority"]), policy.share.eq(fields["share"]),
+            *(policy[name].eq(fields[name]) for name in ("priority", "share", "closes")),
             policy.batch.eq(Mux(fields["batch"] > self.params.requests, 0, fields["batch"])),
             policy.timeout.eq(self.settings.timeout), policy.patience.eq(self.settings.patience),
         ]

@@ -95,8 +95,8 @@ class Dispatcher(Component):
         connect(m, wiring.flipped(self.o_completion), report.o_completion)
         m.d.comb += [choice.policy.eq(self.policy), self.now.eq(clock)]
         m.d.sync += clock.eq(clock + 1)
-        requests = self._queue(m, choice, report, ages, clock)
-        self._executor(m, choice, report, tally, ages, requests, clock)
+        queue = self._queue(m, choice, report, ages, clock)
+        self._executor(m, choice, report, tally, ages, queue, clock)
         return m
 
     def _queue(self, m, choice, report, ages, clock):
@@ -104,8 +104,8 @@ class Dispatcher(Component):
 
         Returns
         -------
-        Ram
-            Its ``r_en`` reads the request that runs next, and its arrival.
+        (Ram, Signal)
+            Its ``r_en`` reads the request that runs next, and its arrival; how many wait.
         """
         unit = self.params
         m.submodules.requests = requests = Ram(unit.depth, queue_layout(unit).size)
@@ -122,17 +122,17 @@ class Dispatcher(Component):
             requests.r_addr.eq(place), Cat(self.o_item.payload).eq(requests.r_data),
             arrivals.w_en.eq(push), arrivals.w_addr.eq(free), arrivals.w_data.eq(Cat(request.tag, clock)),
             arrivals.r_en.eq(report.r_en), arrivals.r_addr.eq(report.r_addr), Cat(report.r_data).eq(arrivals.r_data),
-            choice.waiting.eq(waiting), ages.turns.eq(self.now.all()), ages.waits.eq(waiting.any() | push),
+            ages.turns.eq(self.now.all()), ages.waits.eq(waiting.any() | push),
             ages.moves.eq(self.o_item.valid & self.o_item.ready), ages.tail.eq(free + push),
             ages.head.eq(place + ages.moves),
         ]
         m.d.sync += [free.eq(ages.tail), held.eq(held + push - report.freed), place.eq(ages.head),
                      waiting.eq(waiting + push - Mux(ages.takes, choice.count, 0))]
-        return requests
+        return requests, waiting
 
-    def _executor(self, m, choice, report, tally, ages, requests, clock):
+    def _executor(self, m, choice, report, tally, ages, queue, clock):
         """One thing at a time: choose, start, hand over the batch, wait until it is done, count."""
-        unit = self.params
+        unit, (requests, waiting) = self.params, queue
         training = Signal()
         late = Signal()
         turn = Signal()
@@ -151,6 +151,9 @@ class Dispatcher(Component):
         choosing = Signal()
         passed = Signal()
         known = Signal()
+        closed = Signal()    # the oldest requests, ``among`` of them, became due while a quantum ran
+        among = Signal.like(waiting, reset_less=True)
+        age = Signal(len(clock))
         oldest = requests.r_data[-len(clock):]    # once it is known
         done = self.i_done.valid & self.i_done.ready
         m.d.comb += [
@@ -160,6 +163,7 @@ class Dispatcher(Component):
             passed.eq((elapsed >= Mux(choosing, self.policy.timeout, self.policy.patience))
                       | Mux(choosing, ages.waiting, excess)),
             excess.eq(elapsed[-1] | halves.all()),
+            choice.waiting.eq(Mux(closed, among, waiting)), age.eq(clock - oldest),
             choice.settled.eq(tally.cleared & (known | ~choice.waiting.any())),
             report.count.eq(count), report.started.eq(since), report.finished.eq(clock),
             report.begins.eq(ends & ~training), report.aged.eq(ages.running), report.border.eq(ages.border),
@@ -183,6 +187,11 @@ class Dispatcher(Component):
             m.d.sync += [span.eq(elapsed | excess.replicate(unit.time)), since.eq(clock), halves.eq(half)]
         with m.Elif(half & ~halves.all()):
             m.d.sync += halves.eq(halves + 1)
+        with m.If(self.policy.closes & training & ~choosing):
+            m.d.comb += requests.r_en.eq(waiting.any() & ~known)
+            m.d.sync += known.eq(waiting.any())
+            with m.If(known & ~closed & ((age >= self.policy.timeout) | ages.waiting)):
+                m.d.sync += [closed.eq(1), among.eq(waiting)]
         state = Signal(State)
         with m.If(state == State.CHOOSE):
             m.d.comb += [choosing.eq(1), self.i_done.ready.eq(1), ages.takes.eq(choice.batch)]
@@ -191,7 +200,7 @@ class Dispatcher(Component):
                 m.d.sync += known.eq(1)
             with m.If(choice.batch | choice.training):
                 m.d.sync += [known.eq(known & choice.training), late.eq(0), training.eq(choice.training),
-                             turn.eq(choice.batch),
+                             turn.eq(choice.batch), closed.eq(closed & choice.training),
                              count.eq(Mux(choice.batch, choice.count, 0)), left.eq(choice.count)]
                 m.d.sync += state.eq(State.START)
             with m.Elif(choice.settled & halves.any()):

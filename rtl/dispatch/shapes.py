@@ -23,7 +23,7 @@ def completion_layout(unit):
 def policy_layout(unit):
     """:class:`golden.spec.dispatch.Policy`, field by field."""
     return StructLayout({"inference": 1, "training": 1, "priority": 1, "batch": unit.batch_bits,
-                         "timeout": unit.time, "share": SHARE_WHOLE.bit_length(), "patience": unit.time})
+                         "timeout": unit.time, "share": SHARE_WHOLE.bit_length(), "patience": unit.time, "closes": 1})
 
 
 def tally_layout(unit):

@@ -30,8 +30,9 @@ class Watched(Component):
         A watched request has been there for longer than ``limit`` cycles.
     """
 
-    def __init__(self, depth, service, limit, priority=True, time=8, batch=BATCH, timeout=TIMEOUT, quantum=QUANTUM):
-        self.depth, self.service, self.limit, self.priority = depth, service, limit, priority
+    def __init__(self, depth, service, limit, priority=True, time=8, batch=BATCH, timeout=TIMEOUT, quantum=QUANTUM,
+                 closes=False):
+        self.depth, self.service, self.limit, self.priority, self.closes = depth, service, limit, priority, closes
         self.time, self.batch, self.timeout, self.most = time, batch, timeout, quantum
         super().__init__({"push": In(1), "watch": In(1), "trains": In(1), "inference": In(6), "training": In(6),
                           "late": Out(1)})
@@ -44,6 +45,7 @@ class Watched(Component):
             part.o_completion.ready.eq(1), part.policy.inference.eq(1), part.policy.training.eq(self.trains),
             part.policy.priority.eq(int(self.priority)), part.policy.batch.eq(self.batch),
             part.policy.timeout.eq(self.timeout), part.policy.share.eq(SHARE_WHOLE),
+            part.policy.closes.eq(int(self.closes)),
         ]
         self._executor(m, part)
         watched, age = Signal(), Signal(8)
@@ -77,15 +79,18 @@ def limit(depth, service, batch=BATCH, timeout=TIMEOUT, quantum=QUANTUM):
 
 
 @pytest.mark.slow
-def test_latency_keeps_its_bound():
+@pytest.mark.parametrize("closes", [False, True])
+def test_latency_keeps_its_bound(closes):
     most = limit(2, 18)
-    assert not reachable(Watched(2, 18, most), "the bound of the latency", "late", most + 20)
+    assert not reachable(Watched(2, 18, most, closes=closes), "the bound of the latency", "late", most + 20)
 
 
 @pytest.mark.slow
-def test_latency_keeps_its_bound_where_ages_exceed_a_period():
+@pytest.mark.parametrize("closes", [False, True])
+def test_latency_keeps_its_bound_where_ages_exceed_a_period(closes):
     most = limit(2, 28, **{name: value for name, value in WRAPPING.items() if name != "time"})
-    assert not reachable(Watched(2, 28, most, **WRAPPING), "the bound where times wrap", "late", most + 20, 3000)
+    assert not reachable(Watched(2, 28, most, closes=closes, **WRAPPING), "the bound where times wrap", "late",
+                         most + 20, 3000)
 
 
 @pytest.mark.slow

@@ -117,15 +117,16 @@ def simulate(arrivals: np.ndarray, policy: Policy, service: float | Callable[[in
         if depth is not None:    # a request enters when the one `depth` before it is done
             for place in range(max(first, depth), min(first + batch, total)):
                 entered[place] = max(times[place], finished[place - depth])
-        if turn and not policy.priority:
-            now = training.one(now)
         last = first + batch - 1
         due = entered[first] + timeout
         if last < total and entered[last] < due:
             due = entered[last]
+        closes = max(now, due)
+        if turn and not policy.priority:
+            now = training.one(now)
         now = training.until(now, due)
         end = first + 1
-        while end < total and end <= last and entered[end] <= now:
+        while end < total and end <= last and entered[end] <= (closes if policy.closes else now):
             end += 1
         started.append(now)
         fills.append(end - first)

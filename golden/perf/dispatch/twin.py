@@ -187,6 +187,7 @@ class Twin:
         self.state, self.abandoned, self.late = "CHOOSE", False, False
         self.training, self.turn, self.known, self.cleared = False, False, False, False
         self.handed = 0
+        self.closed: int | None = None    # requests that waited when they became due, while a quantum ran
         self.policy: Policy | None = None    # the last one, whose times fit
 
     def _valid(self, policy: Policy) -> bool:
@@ -201,12 +202,13 @@ class Twin:
         """What the policy starts now: a :class:`Start` or None."""
         if not self._valid(policy) or not self.settled:
             return None
-        full = len(self.waiting) >= policy.batch
+        count = len(self.waiting) if self.closed is None else self.closed
+        full = count >= policy.batch
         due = policy.inference and self.waiting and (full or self.now - self.waiting[0][1] >= policy.timeout)
         barred = self.abandoned or self.error >> Cause.OVERDUE & 1
         may_train = policy.training and policy.share and not barred and not self.debt
         if due and (policy.priority or not self.turn or not may_train):
-            return Start(False, min(len(self.waiting), policy.batch))
+            return Start(False, min(count, policy.batch))
         return Start(True, 0) if may_train else None
 
     def _change(self) -> Change | None:
@@ -268,6 +270,8 @@ class Twin:
         if late or (begins and elapsed > self.unit.longest):
             fault |= 1 << Cause.TIME
         freed = self.report.advance(inputs.completion_ready, reported)
+        if policy.closes and self.training and state != "CHOOSE":
+            self._close(policy)
         self._executor(inputs, chosen, ends, overdue, counted)
         if begins:
             self.span = min(elapsed, self.unit.longest)
@@ -283,6 +287,12 @@ class Twin:
         self.now += 1
         return outputs
 
+    def _close(self, policy: Policy) -> None:
+        """Beside a quantum: the age of the oldest request is read, then looked at."""
+        if self.known and self.closed is None and self.now - self.waiting[0][1] >= policy.timeout:
+            self.closed = len(self.waiting)
+        self.known = bool(self.waiting)
+
     def _executor(self, inputs: Inputs, chosen: Start | None, ends: bool, overdue: bool, counted: bool) -> None:
         """The next state of choosing, starting, handing over, waiting and counting."""
         if self.state == "CHOOSE":
@@ -290,6 +300,7 @@ class Twin:
             if chosen:
                 self.training, self.turn, self.late = chosen.training, not chosen.training, False
                 self.batch = deque(self.waiting.popleft() for _ in range(chosen.count))
+                self.closed = self.closed if chosen.training else None
                 self.handed, self.state = 0, "START"
                 read = self.known and chosen.training
             elif self.settled and self.now // self.half > self.since // self.half:

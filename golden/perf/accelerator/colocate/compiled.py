@@ -93,12 +93,13 @@ def follow(unit: DispatchUnit, policy: Policy, service: int, training: Quanta | 
     none = np.zeros(0, np.int64)
     on, anew = (none, none) if training is None or not policy.training else (training.on, training.anew)
     return Run(*_follow(unit.counters, unit.depth, 1 << unit.time - 1, policy.batch, int(policy.timeout),
-                        policy.patience, service, on, anew, np.ascontiguousarray(arrivals, np.int64), again,
-                        control.SETTLED, np.zeros((turns, 3), np.int64)))
+                        policy.patience, policy.closes, service, on, anew, np.ascontiguousarray(arrivals, np.int64),
+                        again, control.SETTLED, np.zeros((turns, 3), np.int64)))
 
 
 @njit(cache=True)
-def _follow(clearing, depth, half, batch, timeout, patience, service, on, anew, arrivals, again, settled, turns):
+def _follow(clearing, depth, half, batch, timeout, patience, closes, service, on, anew, arrivals, again, settled,
+            turns):
     """The loop over cycles."""
     total, pieces = len(arrivals), len(on)
     arrived, started = np.zeros(total, np.int64), np.zeros(total, np.int64)
@@ -108,6 +109,7 @@ def _follow(clearing, depth, half, batch, timeout, patience, service, on, anew, 
     # Requests in their order: reported, of the batch that is reported, of the one that runs, waiting, and to come.
     done = reported = first = behind = came = 0
     state, training, known, handed, end = _CHOOSE, False, False, 0, 0
+    closed = -1    # requests of a batch that became due beside a quantum
     abandoned = barred = late = False
     report, step, serving = _TAKES, 0, -1
     machine, timer, left, context, place, length = _FREE, 0, 0, 0, 0, 0
@@ -118,8 +120,11 @@ def _follow(clearing, depth, half, batch, timeout, patience, service, on, anew, 
         # Go on to where anything may change.
         if report == _TAKES and done == reported and serving < 0 and clearing == 0 and over < 0:
             ahead = _NEVER
-            if machine == _RUNS and state == _RUN:
+            closing = closes and training and behind < came and closed < 0
+            if machine == _RUNS and state == _RUN and not (closing and not known):
                 ahead = now + length - timer - 1
+                if closing:
+                    ahead = min(ahead, max(arrived[behind] + timeout, now))
             elif (machine == _FREE or machine == _HOLD) and state == _CHOOSE:
                 if not (waits or pieces and (rings or machine == _HOLD) and not barred
                         or behind < came and not (known and came - behind < batch)):
@@ -177,14 +182,18 @@ def _follow(clearing, depth, half, batch, timeout, patience, service, on, anew, 
                 done += 1
                 report = _TAKES
         # The executor's part.
+        if closes and training and state != _CHOOSE:
+            if known and closed < 0 and now - arrived[behind] >= timeout:
+                closed = came - behind
+            known = behind < came
         paused = False
         if state == _CHOOSE:
             reads = behind < came or known
             if chosen >= 0:
                 training, late, state, handed = chosen == 1, False, _START, 0
                 if not training:
-                    first, behind = behind, behind + min(came - behind, batch)
-                    end = behind
+                    first, behind = behind, behind + min(came - behind if closed < 0 else closed, batch)
+                    end, closed = behind, -1
                 reads = known and training
             elif settles and now // half > since // half:
                 state = _PAUSE

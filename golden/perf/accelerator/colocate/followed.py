@@ -179,6 +179,10 @@ class _Follower:
             ahead += self.taken[self.took:self.took + 1]
         ahead += self.bells[-1:] if len(self.bells) > len(self.found.rung) else []
         if machine.state is State.RUN and twin.state == "RUN":
+            if policy.closes and twin.training and twin.waiting and twin.closed is None:
+                if not twin.known:
+                    return
+                ahead.append(max(twin.waiting[0][1] + int(policy.timeout), twin.now))
             ahead.append(twin.now + machine.length - machine.timer - 1)
         elif machine.state in (State.IDLE, State.HOLD) and twin.state == "CHOOSE":
             if ring is not None and ring.due or machine.waits or policy.training and machine.trains or (

@@ -3,6 +3,8 @@
 Covers: golden/perf/dispatch/arrivals.py, golden/perf/dispatch/bound.py.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -74,12 +76,12 @@ def _twin(arrivals, policy):
     return np.array(fills), np.array(starts)
 
 
-def check_bound(kind, count, batch, load):
+def check_bound(kind, count, batch, load, timeout=2, **policy):
     """No latency is above the bound of its place in the queue, and the bound is not far away."""
     arrivals = times(kind, count, load * batch, seed=3)
-    outcome = simulate(arrivals, Policy(batch=batch, timeout=2), 1.0, 0.3)
+    outcome = simulate(arrivals, Policy(batch=batch, timeout=timeout, **policy), 1.0, 0.3)
     waiting = _waiting(outcome, arrivals)
-    bounds = np.array([bound(batch, 2, 0.3, 1.0, n) for n in range(waiting.max() + 1)])
+    bounds = np.array([bound(batch, timeout, 0.3, 1.0, n, **policy) for n in range(waiting.max() + 1)])
     assert (outcome.latency <= bounds[waiting] + 1e-6).all()
     assert (outcome.latency / bounds[waiting]).max() > 0.6
 
@@ -88,6 +90,24 @@ def check_bound(kind, count, batch, load):
 @pytest.mark.parametrize("batch, load", [(1, 0.5), (14, 0.9), (14, 1.0)])
 def test_bound_is_never_exceeded(kind, batch, load):
     check_bound(kind, 50_000, batch, load)
+
+
+@pytest.mark.parametrize("timeout", [0, 0.1, 1.3, 3])
+def test_bound_where_batches_close(timeout):
+    check_bound("poisson", 50_000, 14, 0.9, timeout, closes=True)
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_batches_that_close_have_the_requests_of_a_machine_that_serves_alone(load):
+    """So that training makes none later by more than a quantum, as long as no part of a batch waits behind a batch."""
+    arrivals, policy = times("poisson", 50_000, load * 14, seed=7), Policy(batch=14, timeout=3, closes=True)
+    alone = simulate(arrivals, replace(policy, training=False), 1.0, 0.3)
+    beside = simulate(arrivals, policy, 1.0, 0.3)
+    assert beside.training > 0 and beside.fills.tolist() == alone.fills.tolist()
+    later = beside.latency - alone.latency
+    assert -1e-6 <= later.min() and 0.29 < later.max() <= 0.3 + 1e-6
+    other = simulate(arrivals, replace(policy, closes=False), 1.0, 0.3)
+    assert load == 0.9 or abs(other.latency - alone.latency).max() > 0.5
 
 
 @pytest.mark.slow

@@ -187,8 +187,8 @@ def test_what_the_check_allows_keeps_its_bound_and_has_no_error(seed):
     rng = random.Random(seed)
     unit, batch = DispatchUnit(depth=8, address=8, tag=16, time=9, counter=32), rng.choice((1, 2, 5, 8))
     service, quantum = rng.randint(12 * batch + 4, 120), rng.randint(1, 300)
-    policy = Policy(batch=batch, timeout=rng.randint(0, 300))
-    longest = bound(batch, policy.timeout, quantum, service, unit.depth, OVERHEAD)
+    policy = Policy(batch=batch, timeout=rng.randint(0, 300), closes=seed % 3 > 0)
+    longest = bound(batch, policy.timeout, quantum, service, unit.depth, OVERHEAD, policy.closes)
     if longest > unit.longest:
         with pytest.raises(ValueError, match=rf"^Times of 9 bits end at 511 cycles, but a request may take {longest}: "
                            rf"timeout {policy.timeout}, quantum {quantum}, batches {service}, queue 8$"):

@@ -3,6 +3,8 @@
 Covers: golden/perf/accelerator/colocate/plan.py.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,8 @@ def drawn(seed):
     count, service = int(rng.integers(1, 6)), int(rng.integers(80, 600))
     on = rng.integers(60, 300, count)
     training = Quanta(on, on + rng.integers(5, 60, count)) if seed % 5 else None
-    policy = Policy(batch=int(rng.integers(1, 5)), timeout=int(rng.integers(0, 1500)), training=training is not None)
+    policy = Policy(batch=int(rng.integers(1, 5)), timeout=int(rng.integers(0, 1500)), training=training is not None,
+                    closes=seed // 2 % 2 > 0)
     arrivals = np.cumsum(rng.integers(0, int(3 * service / policy.batch), 40)) + 500
     bells = None if seed % 2 else np.cumsum(rng.integers(int(training.anew.sum()) + 3000, 9000, 9)).tolist() \
         if training else None
@@ -54,6 +57,21 @@ def test_no_latency_above_its_bound(seed):
     for tag, each in found.completions.items():
         waiting = sum(other.arrived <= each.arrived < other.started for other in found.completions.values())
         assert each.finished - each.arrived <= plan.bound(waiting), tag
+
+
+@pytest.mark.parametrize("seed", sweep(3, range(12)))
+def test_training_makes_no_request_later_by_more_than_a_quantum(seed):
+    """Batches that close have the requests that they have without training."""
+    policy, service, _, arrivals, _ = drawn(seed)
+    training = Quanta(np.array([50, 120]), np.array([70, 160]))
+    policy = replace(policy, timeout=4 * service + seed, training=True, closes=True)
+    unit = DispatchUnit(depth=64, tag=32)
+    beside = follow(unit, policy, service, training, arrivals, again=100)
+    alone = follow(unit, replace(policy, training=False), service, None, arrivals)
+    assert [each.requests for each in beside.turns if each.piece < 0] == [each.requests for each in alone.turns]
+    later = latencies(beside.completions) - latencies(alone.completions)
+    assert 0 <= later.min() and 0 < later.max() <= 160 + 9
+    assert len(beside.turns) > len(alone.turns)
 
 
 def test_doorbells():
