@@ -43,6 +43,8 @@ class Report:
         Requests whose start or end is not in the cycle that the models say.
     denied : dict of int to (int, Refusal)
         Request whose descriptor was refused -> when, and why.
+    without : dict of int to Completion, optional
+        Request -> its times without training, by the models.
     """
     plan: Plan
     completions: dict[int, Completion]
@@ -53,6 +55,7 @@ class Report:
     refused: int
     late: int
     denied: dict[int, tuple[int, Refusal]] = field(default_factory=dict)
+    without: dict[int, Completion] | None = None
 
     @property
     def latency(self) -> NDArray[np.int64]:
@@ -86,7 +89,17 @@ class Report:
                 "steps": self.steps, "cycles": cycles, "idle": idle, "refused": self.refused, "late": self.late,
                 "denied": {why.name.lower(): sum(each == why for _, each in self.denied.values()) for why in Refusal},
                 "of_idle": self.trained / max(idle, 1), "fill": len(latency) / len(batches) / policy.batch,
-                "simulated": _quantiles(latencies(self.followed.completions)), "passed": self.passed}
+                "simulated": _quantiles(latencies(self.followed.completions)), "passed": self.passed, **self.later}
+
+    @property
+    def later(self) -> dict[str, int]:
+        """By how many cycles a request is later than without training, at most; what that is bound by, and how many
+        differ by more."""
+        if not self.without:
+            return {}
+        later = np.array([each.finished - self.without[tag].finished for tag, each in self.completions.items()])
+        delay = self.plan.delay
+        return {"later": int(later.max()), "later_bound": delay, "beyond": int((abs(later) > delay).sum())}
 
     @property
     def trained(self) -> int:
@@ -115,9 +128,12 @@ class Report:
                 ("requests above their bound", f"{data['exceeded']:,}"), ("refused", f"{data['refused']:,}"),
                 ("steps of training", f"{data['steps']:,}"), ("idle, not in a batch", f"{data['idle']:,}"),
                 ("training, of what inference leaves idle", f"{data['of_idle']:.3f}")]
+        if self.without:
+            rows += [("later than without training, at most", times(data["later"])),
+                     ("requests that differ by more than a quantum", f"{data['beyond']:,}")]
         if self.denied:
             told = ", ".join(f"{number} {why}" for why, number in data["denied"].items() if number)
-            rows.insert(-3, ("descriptors refused, why", f"{len(self.denied):,}: {told}"))
+            rows.insert(9, ("descriptors refused, why", f"{len(self.denied):,}: {told}"))
         for row in rows:
             made.add_row(*row)
         return made

@@ -78,7 +78,7 @@ def on_machine(both: Both) -> Report:
     trainer = both.trainer(place)
     answers = untimed.run(both.accelerator, clients, trainer, None if place is None else place.dram,
                           followed.turns)
-    return _report(both, followed.completions, followed, answers, trainer, 0)
+    return _report(both, followed.completions, followed, answers, trainer, 0, both.arrivals.tolist())
 
 
 def on_verilog(manifest: Manifest, both: Both, *, timing: Timing, level: str = "-O3", progress: Progress | None = None
@@ -102,11 +102,15 @@ def on_verilog(manifest: Manifest, both: Both, *, timing: Timing, level: str = "
     ring = {**both.ring, "taken": shown.taken} if asked else {}
     followed = follow(plan.unit, plan.policy, plan.service, plan.quanta, shown.told if asked else stamps,
                       rung=shown.rung, **ring)
-    report = _report(both, shown.completions, followed, shown.answers, trainer, shown.refused)
+    report = _report(both, shown.completions, followed, shown.answers, trainer, shown.refused,
+                     shown.told if asked else stamps)
     return replace(report, denied=shown.denied, late=report.late + late(shown.denied, followed.refused)), shown
 
 
-def _report(both, completions, followed, answers, trainer, refused):
+def _report(both, completions, followed, answers, trainer, refused, came):
+    plan = both.plan
+    without = plan.train and follow(plan.unit, replace(plan.policy, training=False), plan.service, None, came,
+                                    **both.ring).completions
     other = sum(each != followed.completions.get(request) for request, each in completions.items())
-    return Report(both.plan, completions, followed, answers, trainer.compared if trainer else Comparison(),
-                  trainer.done if trainer else 0, refused, other, followed.refused)
+    return Report(plan, completions, followed, answers, trainer.compared if trainer else Comparison(),
+                  trainer.done if trainer else 0, refused, other, followed.refused, without)

@@ -255,7 +255,9 @@ def _table(data, asked):
     if data.get("overdue", -1) >= 0:
         rows.append(("training was overdue, and stopped, in cycle", f"{data['overdue']:,}"))
     if "step" in data:
-        rows += [("longest quantum", times("quantum")), ("steps of training", f"{data['steps']:,}"),
+        rows += [("longest quantum", times("quantum")), ("later than without training, at most", times("later")),
+                 ("requests that differ by more than a quantum", f"{data['beyond']:,}"),
+                 ("steps of training", f"{data['steps']:,}"),
                  ("training, of what inference leaves idle", f"{data['of_idle']:.3f}"),
                  ("training, of a machine that trains alone", f"{data['of_dedicated']:.3f}"),
                  *((f"array, vector unit, bus, DRAM busy, {text}",

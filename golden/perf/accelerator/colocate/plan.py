@@ -32,7 +32,7 @@ def behind(accelerator: Accelerator, service: int, training: Quanta | None, *, b
     timeout and patience are."""
     return DispatchUnit(depth=accelerator.dispatch, tag=32), Policy(
         batch=batch, timeout=round(timeout * service), training=training is not None,
-        patience=round(patience * service))
+        patience=round(patience * service), closes=True)
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,17 @@ class Plan:
         """Cycles of the longest quantum, fetched anew."""
         return 0 if self.quanta is None else int(self.quanta.anew.max())
 
+    @property
+    def delay(self) -> int:
+        """Cycles by which training makes a request later at most, while no part of a batch waits behind a batch: those
+        of a quantum, and of a change of contexts."""
+        return self._quantum + OVERHEAD + _BEGIN
+
+    @property
+    def _quantum(self) -> int:
+        return min(self.quantum, self.policy.patience or self.quantum)
+
     def bound(self, waiting: int) -> int:
         """Cycles that a request takes at most, so many of which wait when it comes, itself included."""
-        quantum = min(self.quantum, self.policy.patience or self.quantum)
-        return int(bound(self.policy.batch, self.policy.timeout, quantum, self.service, waiting,
-                         OVERHEAD + _BEGIN + _BETWEEN + self.reading))
+        return int(bound(self.policy.batch, self.policy.timeout, self._quantum, self.service, waiting,
+                         OVERHEAD + _BEGIN + _BETWEEN + self.reading, self.policy.closes))

@@ -1,6 +1,6 @@
 """A serving and a training network behind one dispatcher, and what users see of both."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -76,8 +76,9 @@ class Shift:
     def served(self) -> "Served":
         """Simulate all of it."""
         plan = self.plan
-        return Served(self, follow(plan.unit, plan.policy, plan.service, plan.quanta, self.arrivals, again=HOST,
-                                   turns=TURNS))
+        run, without = (follow(plan.unit, replace(plan.policy, training=trains), plan.service, plan.quanta,
+                               self.arrivals, again=HOST, turns=TURNS) for trains in (True, False))
+        return Served(self, run, without)
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,12 @@ class Served:
     Attributes
     ----------
     shift : Shift
-    run : Run
+    run, without : Run
+        With training, and without.
     """
     shift: Shift
     run: Run
+    without: Run
 
     @property
     def exceeded(self) -> int:
@@ -107,7 +110,10 @@ class Served:
         idle = cycles - int((run.finished - run.started)[ends].sum())
         # Of training: whole steps, its cycles over those that no batch took, and over what a trainer alone would do.
         trained = int((run.ran * plan.pieces).sum())
+        later = run.finished - self.without.finished
         training = {"steps": run.steps, "step": own, "quantum": plan.quantum, "alone": shift.alone,
+                    "later": int(later.max()), "later_bound": plan.delay,
+                    "beyond": int((abs(later) > plan.delay).sum()),
                     "of_idle": trained / max(idle, 1), "of_dedicated": trained / own * shift.alone / cycles,
                     "overdue": run.overdue, "limits": shift.limits[0], "limits_alone": shift.limits[1]
                     } if own else {"steps": 0}

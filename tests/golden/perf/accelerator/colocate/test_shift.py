@@ -54,6 +54,10 @@ def test_as_the_plain_follower(asked):
     batches = {(each.started, each.finished) for each in plain.completions.values()}
     assert data["idle"] == data["cycles"] - sum(end - begin for begin, end in batches)
     assert data["of_idle"] == sum(plan.pieces[each.piece] for each in plain.turns if each.piece >= 0) / data["idle"]
+    without = follow(plan.unit, replace(plan.policy, training=False), plan.service, None, made.arrivals.tolist())
+    later = latencies(plain.completions) - latencies(without.completions)
+    assert data["later"] == later.max() and data["beyond"] == (abs(later) > data["later_bound"]).sum()
+    assert plan.quantum < data["later_bound"] < plan.quantum + 20 or asked
     assert data["alone"] == times(programs()[1], LATENCY, *MEMORY).cycles + HOST
 
 
