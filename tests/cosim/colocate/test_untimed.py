@@ -25,6 +25,8 @@ def test_every_bit(words):
     assert found.answers.compared == 5 * len(ARRIVALS) and not found.answers.mismatches
     assert found.steps > 2 and found.weights.compared > 100 and not found.weights.mismatches
     assert found.passed and found.exceeded == 0 and found.late == 0
+    data = found.figures()
+    assert 0 < data["later"] <= data["later_bound"] == given.plan.delay and data["beyond"] == 0
 
 
 def test_what_differs_is_found(monkeypatch):
@@ -40,7 +42,7 @@ def test_what_differs_is_found(monkeypatch):
 
 def test_without_training():
     found = on_machine(both(ARRIVALS, train=False))
-    assert found.passed and found.steps == 0 and found.figures()["steps"] == 0
+    assert found.passed and found.steps == 0 and found.figures()["steps"] == 0 and "later" not in found.figures()
 
 
 def test_a_request_above_its_bound_is_counted():
