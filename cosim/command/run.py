@@ -16,6 +16,7 @@ from rich.console import Console
 from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import output, write_json
 from hbfp.golden.command.progress import Bars
+from hbfp.golden.lower.command import add_exclude, check_exclude
 from hbfp.golden.lower.command import lowered as lowered_network
 from hbfp.golden.lower.names import zoo_text
 from hbfp.golden.machine.errors import MachineError
@@ -34,7 +35,7 @@ from hbfp.values import choice, make_folder, refuse, writable_file, writing
 from ..accelerator.device import BusError, Timing
 from ..emit import EmitError, emit_accelerator
 from ..simulate.verilator import BuildError
-from . import beside
+from . import beside, hosted
 from .untimed import add_machine, check_untimed
 
 EXAMPLES = """\
@@ -43,6 +44,7 @@ examples:
   python -m cosim run mine.py --rows 16 --mantissa 4 --check layers
   python -m cosim run mlp --beside transformer --contexts 2
   python -m cosim run mine.py --machine                       bits alone, in seconds
+  python -m cosim run mine.py --exclude body.norm --machine   a layer in plain PyTorch, between two programs
   python -m cosim run mine.py --latency 100 --bandwidth 32 --timeline mine.png --trace mine.json
 """
 CHECKS = ("outputs", "layers")
@@ -64,6 +66,7 @@ def make_parser() -> Parser:
     group.add_argument("--beside", metavar="MODEL", help="another network that takes turns with it: each has half of "
                        "the memories, and yields behind each layer (--contexts 2)")
     add_machine(group)
+    add_exclude(group)
     group.add_argument("--program", metavar="FILE", help="also keep the program: instructions, memory, symbols")
     group.add_argument("--waves", nargs="?", const=HERE, metavar="FILE", help="also write a VCD trace of the whole run")
     group.add_argument("--quiet", action="store_true", help="no progress bars")
@@ -74,6 +77,7 @@ def prepare(args: argparse.Namespace) -> Callable[[], int]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     choice("check", args.check, CHECKS)
     check_untimed(args)
+    check_exclude(args, ("timeline", "trace", "beside", "program", "waves"))
     check_outputs(args)
     if args.program is not None:
         args.program = writable_file("program", args.program)
@@ -81,6 +85,8 @@ def prepare(args: argparse.Namespace) -> Callable[[], int]:
         args.waves = writable_file("waves", args.waves)
     accelerator = system_from_args(args, Accelerator)
     timing = Timing(*memory_from_args(args, accelerator))
+    if args.exclude:
+        return partial(hosted.work, args, accelerator, timing)
     return partial(_work, args, accelerator, timing) if args.beside is None else beside.prepare(args, accelerator,
                                                                                                 timing)
 

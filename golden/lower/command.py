@@ -1,7 +1,7 @@
 """``python -m golden lower``: a network's graph, and what each of its nodes becomes on the accelerator."""
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -21,22 +21,43 @@ from .names import zoo_text
 PICTURES = (".png", ".svg")
 
 
-def lowered(text: str, accelerator: Accelerator, yields: bool = False, name: str = "MODEL") -> Any:
+def lowered(text: str, accelerator: Accelerator, yields: bool = False, name: str = "MODEL",
+            exclude: Sequence[str] = ()) -> Any:
     """A network, or a job of several, as a program, and what PyTorch computes; OptionError if it cannot be one.
 
-    ``yields``: with a YIELD behind each layer; ``name`` is the option that gave it.
+    ``yields``: with a YIELD behind each layer; ``name`` is the option that gave it; with ``exclude``, names of layers
+    that run on the host, it is a :class:`~golden.lower.split.Split`.
     """
     from .errors import LoweringError  # PyTorch takes a moment; complaints about options come before
     from .lowering import lower, lower_job
+    from .split import lower_split
     from .zoo import source
 
     try:
         model, inputs = source(text)
+        if exclude:
+            if isinstance(model, list):
+                raise ValueError("--exclude must not be given with a job")
+            return lower_split(model, inputs, accelerator, exclude)
         return (lower_job if isinstance(model, list) else lower)(model, inputs, accelerator, yields=yields)
     except OptionError:
         raise
     except (LoweringError, ValueError) as error:
         raise refuse(name, text, str(error)) from None
+
+
+def add_exclude(parser: Any) -> None:
+    """Add the option ``--exclude``."""
+    parser.add_argument("--exclude", action="append", default=[], metavar="NAME", help="a layer of the model that runs "
+                        "on the host, in plain PyTorch, between two programs: its qualified name, with wildcards; may "
+                        "be given more than once")
+
+
+def check_exclude(args: Namespace, others: Iterable[str]) -> None:
+    """OptionError if ``--exclude`` is given with one of other options, which are of one program."""
+    for name in others:
+        if args.exclude and getattr(args, name) not in (None, False):
+            raise OptionError(f"--{name} must not be given with --exclude, which makes several programs")
 
 
 def add_lower(commands: Any) -> None:
@@ -49,6 +70,7 @@ def add_lower(commands: Any) -> None:
     lower.add_argument("model", metavar="MODEL", help="FILE.py with model(), one or a list, and inputs(); or a name of "
                        "the zoo, above")
     add_system_options(lower, Accelerator, "accelerator")
+    add_exclude(lower)
     lower.add_argument("--json", metavar="FILE", help="also write the graph there")
     lower.add_argument("--picture", metavar="FILE", help="also draw the graph: FILE.png or FILE.svg")
 
@@ -65,35 +87,30 @@ def prepare_lower(args: Namespace) -> Callable[[], None]:
 
 def _lower(args, accelerator):
     """Lower, tell."""
-    console, made = Console(highlight=False), lowered(args.model, accelerator)
-    program, title = made.program, f"{args.model} on {accelerator.name}"
-    inputs = {name: made.torch_order(name, made.expected[name]).shape for name, each in program.tensors.items()
-              if each.role == "input"}
-    console.print(_table(title, inputs, made.became, program))
-    console.print(f"{len(made.became):,} nodes, {len(program.instructions):,} instructions, "
-                  f"{sum(each.macs for each in program.layers):,} MACs, {program.limit:,} bytes of DRAM; gives "
-                  f"{', '.join(made.outputs)}", markup=False, soft_wrap=True)
+    console, made = Console(highlight=False), lowered(args.model, accelerator, exclude=args.exclude)
+    title, programs = f"{args.model} on {accelerator.name}", made.programs
+    instructions = sum(len(each.instructions) for each in programs)
+    space = max((each.limit for each in programs), default=0)
+    console.print(_table(title, made.inputs, made.became))
+    several = f" of {len(programs)} programs" if len(programs) > 1 else ""
+    console.print(f"{len(made.became):,} nodes, {instructions:,} instructions{several}, "
+                  f"{sum(layer.macs for each in programs for layer in each.layers):,} MACs, {space:,} bytes of DRAM; "
+                  f"gives {', '.join(made.outputs)}", markup=False, soft_wrap=True)
     if args.picture is not None:
         from .picture import draw  # with matplotlib
 
         with writing("picture", args.picture):
-            draw(args.picture, title, inputs, made.became, program)
+            draw(args.picture, title, made.inputs, made.became)
         console.print(f"picture:  {args.picture}", markup=False, soft_wrap=True)
     if args.json is not None:
-        data = {"model": args.model, "accelerator": accelerator.name, "inputs": inputs, "outputs": made.outputs,
-                "instructions": len(program.instructions), "bytes": program.limit,
-                "nodes": [_entry(each, program) for each in made.became]}
+        data = {"model": args.model, "accelerator": accelerator.name, "inputs": made.inputs, "outputs": made.outputs,
+                "instructions": instructions, "bytes": space,
+                "nodes": [asdict(each) | {"becomes": each.text} for each in made.became]}
         with writing("json", args.json):
             files.write_json(args.json, data)
 
 
-def _entry(each, program):
-    """A node of the JSON."""
-    kept = {name: value for name, value in asdict(each).items() if name not in ("first", "stop")}
-    return kept | {"instructions": each.instructions(program), "becomes": each.text(program)}
-
-
-def _table(title, inputs, nodes, program):
+def _table(title, inputs, nodes):
     """What nodes become, for people; of nodes in one layer the first has its name."""
     made = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for head in ("layer", "node", "operation", "becomes", "shape"):
@@ -103,7 +120,7 @@ def _table(title, inputs, nodes, program):
     before = ""
     for each in nodes:
         shape = _shape(each.shapes[0]) if each.shapes else ""
-        made.add_row(each.layer if each.layer != before else "", each.node, each.operation, each.text(program), shape)
+        made.add_row(each.layer if each.layer != before else "", each.node, each.operation, each.text, shape)
         before = each.layer
     return made
 

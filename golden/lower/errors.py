@@ -11,8 +11,15 @@ def layer(name: str) -> str:
 
 
 #: Why an operation that is in no table here cannot be lowered.
-NO_OPERATION = ("the accelerator has no such operation; a model without it, or exclude it and run that part on the "
-                "host, would do")
+NO_OPERATION = "the accelerator has no such operation; a model without it would do"
+
+
+def instead(name: str, why: str) -> str:
+    """Why a layer cannot be lowered, and how a host would run it, if that is what it takes."""
+    if why != NO_OPERATION and not why.startswith("it gives complex"):
+        return why
+    return f"{why}, and so would --exclude {name}, which runs that layer on the host" if name else (
+        f"{why}, and so would a layer of its own for it, which --exclude runs on the host")
 
 
 def broken(error: Exception) -> str:

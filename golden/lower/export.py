@@ -8,7 +8,8 @@ import inspect
 import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from torch import fx
 from hbfp.golden.nn.state import HBFPState
 from hbfp.golden.ops.table import decompositions
 
-from .errors import LoweringError
+from .errors import LoweringError, layer
 from .volumes import VOLUMES
 
 #: How often a graph is taken apart at most.
@@ -39,18 +40,38 @@ def exported(model: torch.nn.Module, inputs: tuple[Any, ...], pure: bool = False
     Raises
     ------
     LoweringError
-        If torch cannot trace it.
+        If torch cannot trace it; with the name of the layer in which that is, if it is in one.
     """
-    with torch.no_grad(), quiet():
+    with torch.no_grad(), quiet(), _running(model) as path:
         try:
             return _traced(model, inputs, pure)
         except Exception as error:
+            where = path[-1] if path else ""
             try:
                 return _traced(_symbolic(model), inputs, pure)
             except Exception:
                 reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-                raise LoweringError("The model cannot be lowered: neither torch.export nor torch.fx traces it "
-                                    f"({reason}); a forward whose path does not depend on values would do") from error
+                would = f", and so would --exclude {where}, which runs that layer on the host" if where else ""
+                raise LoweringError(f"{layer(where)} cannot be lowered: neither torch.export nor torch.fx traces it "
+                                    f"({reason}); a forward whose path does not depend on values would do{would}"
+                                    ) from error
+
+
+@contextmanager
+def _running(model: torch.nn.Module) -> Iterator[list[str]]:
+    """Within, the names of the parts that run, the innermost last; an error leaves those that it came out of."""
+    path: list[str] = []
+
+    def leave(*_: Any) -> None:
+        path.pop()
+    handles = [hook for name, part in model.named_modules() if not isinstance(part, torch.jit.ScriptModule)
+               for hook in (part.register_forward_pre_hook(lambda *_, name=name: path.append(name)),
+                            part.register_forward_hook(leave))]
+    try:
+        yield path
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 def _traced(model, inputs, pure):
@@ -91,11 +112,11 @@ def _symbolic(model):
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep torch from logging pages about an error that it raises, too, and from warnings about its own layers."""
+    """Keep torch from pages about an error that it raises, too, and from warnings about its own layers."""
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stderr(StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:

@@ -17,9 +17,10 @@ from hbfp.golden.ops.table import operation_of
 from hbfp.golden.vector.side import Side
 from hbfp.system import Accelerator
 
-from .errors import NO_OPERATION, LoweringError, broken, layer
+from .errors import NO_OPERATION, LoweringError, broken, instead, layer
 from .export import exported
 from .formats import check_formats, formats, keep_widths, sparse
+from .hosted import HOST, OnHost, check_called
 from .same import draws, shorten, spared
 from .transposed import as_gradients
 
@@ -73,7 +74,7 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
     ----------
     model : torch.nn.Module
         In float32; it stays as it is. If :func:`golden.nn.convert` has converted it, then to the accelerator's formats,
-        of which layers may have wide mantissas.
+        of which layers may have wide mantissas. Parts of it may be on the host (:func:`golden.lower.hosted.on_host`).
     inputs : tuple
         What its ``forward`` takes.
 
@@ -84,7 +85,10 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
         flow as an operation.
     """
     twin = keep_widths(model, convert(copy.deepcopy(model).eval(), formats(accelerator)), accelerator)
-    twin = sparse(twin, accelerator)
+    twin, wanted = sparse(twin, accelerator), None
+    if any(isinstance(part, OnHost) for part in model.modules()):
+        wanted = _wanted(model, inputs, accelerator)           # only a run says what shapes parts on the host give
+        check_called(model)
     program = exported(twin, inputs, pure=True)
     check_formats(model, inputs, accelerator)
     signature = program.graph_signature
@@ -102,8 +106,8 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
                 if spec.kind == OutputKind.USER_OUTPUT]          # the others are what forward changes of the model
     nodes, results, constants, names, distances = _evaluated(program.graph, held, given, Side.of(accelerator))
     outputs = [each for each in returned if isinstance(each, fx.Node) and isinstance(results[each], torch.Tensor)]
-    return Graph(needed(nodes, constants, outputs), results, constants, names, outputs,
-                 _wanted(model, inputs, accelerator), distances)
+    wanted = _wanted(model, inputs, accelerator) if wanted is None else wanted
+    return Graph(needed(nodes, constants, outputs), results, constants, names, outputs, wanted, distances)
 
 
 def _fixed(graph, given):
@@ -141,10 +145,11 @@ def _evaluated(graph, held, given, side):
                     chosen |= {node} if node.name in given else set()
             elif node.op == "call_function":
                 if isinstance(node.target, torch._ops.HigherOrderOperator):
-                    raise refusal(node, NO_OPERATION)
+                    raise refusal(node, instead(place(node), NO_OPERATION))
                 args, options = fx.node.map_arg((node.args, node.kwargs), lambda each: results[each])
                 results[node] = _result(node, args, options)
-                if node.target in _OF_SHAPES or all(each in constants for each in node.all_input_nodes):
+                if node.target in _OF_SHAPES or node.target != HOST and all(
+                        each in constants for each in node.all_input_nodes):
                     if not chosen.isdisjoint(node.all_input_nodes):
                         chosen.add(node)
                     if isinstance(results[node], (int, float)):

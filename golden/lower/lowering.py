@@ -53,6 +53,17 @@ class Lowered:
     kinds: tuple[str, ...] = ()
     became: tuple[Became, ...] = ()
 
+    @property
+    def programs(self) -> list[Program]:
+        """The program, as a list."""
+        return [self.program]
+
+    @property
+    def inputs(self) -> dict[str, tuple[int, ...]]:
+        """Name of each input -> its shape, as torch has it."""
+        return {name: self.torch_order(name, self.expected[name]).shape for name, each in self.program.tensors.items()
+                if each.role == "input"}
+
     def torch_order(self, name: str, values: np.ndarray) -> np.ndarray:
         """A tensor of the program as torch has it."""
         return values.transpose(np.argsort(self.orders[name]))
@@ -155,7 +166,8 @@ def finished(build: Builder, parts: Sequence[Network], yields: bool = False) -> 
                       tensors=_united(each.tensors for each in parts), layers=tuple(layers))
     return Lowered(program, _united(each.expected for each in parts), _united(each.orders for each in parts),
                    [name for each in parts for name in each.outputs], _total(each.graph.distances for each in parts),
-                   tuple(build.schedule.kinds), tuple(node for each in parts for node in each.became))
+                   tuple(build.schedule.kinds),
+                   tuple(node.counted(program.instructions) for each in parts for node in each.became))
 
 
 def together(build: Builder, layers: list[Layer]) -> None:

@@ -15,7 +15,7 @@ from hbfp.program import Layer, Product, Tensor
 
 from .became import Became, became
 from .beneath import Beneath
-from .errors import NO_OPERATION, LoweringError, broken
+from .errors import NO_OPERATION, LoweringError, broken, instead
 from .graph import is_real, kind, named, place, refusal
 from .memory import Value
 from .nodes import Nodes
@@ -28,6 +28,10 @@ from .views import is_view, seen
 #: Integers that a program has as FP32 numbers, and operations of which it computes with them.
 WHOLE = (torch.int64, torch.int32)
 OF_WHOLE = ("add", "sub", "mul", "neg", "abs", "maximum", "minimum", "where", "clamp", "cat", "stack")
+
+#: What is said of a model that torch's graph of it is not.
+DIFFERENT = ("The model cannot be lowered: it gives other numbers than torch's graph of it; a forward that always does "
+             "the same would do")
 
 
 @dataclass
@@ -63,7 +67,8 @@ class Network(Nodes):
             try:
                 last, made = self._node(node)
             except LoweringError as error:
-                raise LoweringError(f"{of_the_job(self.number)}{refusal(node, str(error))}") from None
+                why = str(error) if self.batches or self.number is not None else instead(place(node), str(error))
+                raise LoweringError(f"{of_the_job(self.number)}{refusal(node, why)}") from None
             except Exception as error:
                 raise LoweringError(f"{of_the_job(self.number)}{refusal(node, broken(error))}") from error
             self.build.end_layer()
@@ -143,9 +148,8 @@ class Network(Nodes):
         for node, name, wanted in zip_longest(self.graph.outputs, self.outputs, self.graph.wanted):
             if wanted is not None and wanted.is_meta:
                 continue
-            if node is None or wanted is None or _differ(self.graph.results[node], wanted):
-                raise LoweringError(f"{of_the_job(self.number)}The model cannot be lowered: it gives other numbers "
-                                    "than torch's graph of it; a forward that always does the same would do")
+            if node is None or wanted is None or differ(self.graph.results[node], wanted):
+                raise LoweringError(f"{of_the_job(self.number)}{DIFFERENT}")
             self.expected[name] = wanted.float().permute(self.orders[name]).contiguous().numpy()
 
     def _node(self, node):
@@ -227,7 +231,7 @@ def of_the_job(number: int | None) -> str:
     return "" if number is None else f"Model {number} of the job: "
 
 
-def _differ(one, other):
+def differ(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two tensors differ in shape, type, or a bit."""
     return one.shape != other.shape or one.dtype != other.dtype or \
         one.contiguous().numpy().tobytes() != other.contiguous().numpy().tobytes()

@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from hbfp import files
-from hbfp.program import Program
 
-from .became import Became
+from .became import HOST, Became
 
 #: Inches from a box to the next, across and down, and of a box.
 ACROSS, DOWN, WIDTH, HEIGHT = 2.6, 0.75, 2.4, 0.45
@@ -20,11 +19,12 @@ BULGE = 0.15
 #: Dots of an inch, and most dots of a side.
 DOTS, MOST = 100, 30_000
 #: What a node has -> the colour of its box; readable with colour-blind eyes (Okabe and Ito).
-COLOURS = {"multiply": "#56b4e9", "vector": "#e69f00", "store": "#dddddd"}
+COLOURS = {"multiply": "#56b4e9", "vector": "#e69f00", "store": "#dddddd", HOST: "#80c8ad"}
 
 
-def draw(path: Path, title: str, inputs: Iterable[str], nodes: Sequence[Became], program: Program) -> None:
-    """Write the picture, as PNG or SVG by the file's name: products blue, vector programs orange, copies grey.
+def draw(path: Path, title: str, inputs: Iterable[str], nodes: Sequence[Became]) -> None:
+    """Write the picture, as PNG or SVG by the file's name: products blue, vector programs orange, copies grey, the host
+    green.
 
     Views and nodes that go with others have no box: lines go to what they are views of, and from what they go with.
     """
@@ -35,10 +35,10 @@ def draw(path: Path, title: str, inputs: Iterable[str], nodes: Sequence[Became],
     colours = dict.fromkeys(boxes, "white")
     for each in nodes:
         name = _end(each.node, seen)
-        counts = each.instructions(program)
         if name == each.node:
-            boxes[name], taken[name] = [each.node, each.text(program).partition(";")[0]], []
-            colours[name] = next((colour for kind, colour in COLOURS.items() if kind in counts), "white")
+            boxes[name], taken[name] = [each.node, each.text.partition(";")[0]], []
+            colours[name] = next((colour for kind, colour in COLOURS.items() if kind in (*each.counts, each.operation)),
+                                 "white")
         elif each.owner and each.operation != "getitem":
             boxes[name][0] += f", {each.node}"
         if name in taken:

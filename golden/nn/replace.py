@@ -90,7 +90,7 @@ def convert(module: torch.nn.Module, fmt: FormatLike = "hbfp8", exclude: Choice 
     if side is not None and not isinstance(side, Side):
         raise TypeError(f"side must be a Side, not {type(side).__name__}")
     formats = Formats.of(fmt, **options)
-    out = excluded(module, exclude, _whole)
+    out = excluded(module, exclude, whole)
     by_name = formats_by_name(module, formats, layers or {})
     chosen, others = _chosen(module, out), _others(module, out)
     first = 1 if seed is None else seed
@@ -135,7 +135,7 @@ def _set_places(module, places):
             part.hbfp_place(places)
 
 
-def _whole(layer):
+def whole(layer: torch.nn.Module) -> bool:
     """Whether a layer is converted with all its parts."""
     return type(layer) in TWINS or isinstance(layer, (HBFPLayer, torch.nn.MultiheadAttention))
 
@@ -163,7 +163,7 @@ def _others(module, out):
     for name, part in module.named_modules():
         if inside(name, done):
             continue
-        if _whole(part):
+        if whole(part):
             done.append(name)
         if _twin_of(part) is None and not isinstance(part, HBFPLayer) and _multiplies(part):
             found.append((name, part))

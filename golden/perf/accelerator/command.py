@@ -2,6 +2,7 @@
 
 import time
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
@@ -11,7 +12,7 @@ from rich.console import Console
 
 from hbfp import files, generator
 from hbfp.golden.command.progress import Bars
-from hbfp.golden.lower.command import lowered
+from hbfp.golden.lower.command import add_exclude, check_exclude, lowered
 from hbfp.golden.lower.names import zoo_text
 from hbfp.manifest import Manifest
 from hbfp.options import add_system_options, system_from_args
@@ -35,6 +36,7 @@ def add_perf(commands: Any) -> None:
     add_system_options(perf, Accelerator, "accelerator")
     add_memory_options(perf)
     add_outputs(perf)
+    add_exclude(perf)
     perf.add_argument("--train", action="store_true", help="a step of training: FILE.py also defines loss(), batches() "
                       "and optimiser(), as for python -m cosim train; or resnet50, bert-base or bert-layer (one of its "
                       "layers), with the size of the batch behind a colon, as resnet50:4, else 32 images or 8 "
@@ -168,6 +170,7 @@ def prepare_perf(args: Namespace) -> Callable[[], int | None]:
     accelerator = system_from_args(args, Accelerator)
     memory = memory_from_args(args, accelerator)
     check_outputs(args)
+    check_exclude(args, ("timeline", "trace", "train", "area"))
     if args.constants is not None and args.area is None:
         raise refuse("constants", args.constants, "needs --area FILE")
     return partial(_perf, args, accelerator, memory, _estimate(args, accelerator), noise_from_args(args, accelerator))
@@ -197,39 +200,48 @@ def _perf(args, accelerator, memory, estimate, noise):
         bar(f"lower {args.model}")
         begun = time.process_time()
         made = (_of_epoch(args, *lowered_step(args.model, accelerator, values=False, **noise)) if args.train else
-                lowered(args.model, accelerator))
-        program, lowering = made.program, time.process_time() - begun
+                lowered(args.model, accelerator, exclude=args.exclude))
+        programs, lowering = made.programs, time.process_time() - begun
 
         from .layers import busy, by_layer, by_part, table
         from .model import times  # with Numba
 
         bar("generate the core")
         latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
-        bar(f"{len(program.instructions):,} instructions")
+        bar(f"{sum(len(program.instructions) for program in programs):,} instructions")
         begun, processor = time.perf_counter(), time.process_time()
-        found = times(program, latency, *memory)
+        several = [(program, times(program, latency, *memory)) for program in programs]
         seconds, processor = time.perf_counter() - begun, time.process_time() - processor
-    size, macs = core.rows * accelerator.lanes, sum(layer.macs for layer in program.layers)
-    rows = by_layer(program, found)
+    size, macs = core.rows * accelerator.lanes, sum(layer.macs for program in programs for layer in program.layers)
+    rows = [row for program, found in several for row in by_layer(program, found)]
+    cycles = sum(found.cycles for _, found in several)
     parts: dict[str, Any] = {}
     if args.train:
         from . import shares
 
+        (program, found), = several
         parts = {"parts": by_part(rows, size), "shares": shares.shares(program, made.kinds, found)}
     title = f"{args.model} on {accelerator.name}, latency {memory[0]}, {memory[1]} bytes a cycle (cycle model)"
-    console.print(table(parts.get("parts", rows), found.cycles, size, title))
+    console.print(table(parts.get("parts", rows), cycles, size, title))
     if args.train:
-        console.print(shares.table(parts["shares"], found.cycles))
-    extra = _estimated(console, program, rows, estimate) if estimate else {}
-    for name, path in write_files(args, program, found, title):
+        console.print(shares.table(parts["shares"], cycles))
+    extra = _estimated(console, programs[0], rows, estimate) if estimate else {}
+    if args.exclude:
+        written, read = (sum(each) for each in zip(*(part.moved() for part in made.parts), strict=True))
+        extra = {"hosts": made.hosts, "read": read, "written": written}
+        console.print(f"on the host: {', '.join(made.hosts)}; {read:,} bytes read, {written:,} written, its time not "
+                      "counted", markup=False, soft_wrap=True)
+    for name, path in write_files(args, *several[0], title) if programs else ():
         console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
     if args.json is not None:
         for row in rows:
             row["model_cycles"] = row["cycles"]
         data = {"model": args.model, "accelerator": accelerator.name, "latency": memory[0], "bandwidth": memory[1],
-                "cycles": found.cycles, "model_cycles": found.cycles, "macs": macs,
-                "utilisation": macs / (size * found.cycles), "scale_sim": sum(row.get("scale_sim", 0) for row in rows),
-                "layers": rows, "busy": busy(program, found), "seconds": seconds, "processor_seconds": processor,
+                "cycles": cycles, "model_cycles": cycles, "macs": macs,
+                "utilisation": macs / (size * max(cycles, 1)),
+                "scale_sim": sum(row.get("scale_sim", 0) for row in rows), "layers": rows,
+                "busy": dict(sum((Counter(busy(*each)) for each in several), Counter())),
+                "seconds": seconds, "processor_seconds": processor,
                 "lowering_seconds": lowering} | parts | extra
         with writing("json", args.json):
             files.write_json(args.json, data)

@@ -69,14 +69,14 @@ def test_every_instruction_is_one_nodes(made):
 def test_a_softmax_is_its_products(made):
     softmax = next(each for each in made.became if each.operation == "softmax")
     owner = next(each for each in made.became if each.node == softmax.owner)
-    assert owner.layer == "v" and owner.instructions(made.program)["vector"]
-    assert softmax.text(made.program) == f"with {owner.node}"
+    assert owner.layer == "v" and owner.counts["vector"]
+    assert softmax.text == f"with {owner.node}"
 
 
 def test_the_picture(made, tmp_path):
     files = [tmp_path / "graph.svg", tmp_path / "again.svg", tmp_path / "graph.png"]
     for file in files:
-        picture.draw(file, "attention on a machine", ["x"], made.became, made.program)
+        picture.draw(file, "attention on a machine", ["x"], made.became)
     texts = [each.text for each in xml.parse(files[0]).iter() if each.tag.endswith("}text")]
     assert {"x", "linear, softmax, add_bias", "linear_1, add_bias_1", "linear_3"} <= set(texts)
     assert files[0].read_bytes() == files[1].read_bytes() and files[2].read_bytes().startswith(b"\x89PNG")

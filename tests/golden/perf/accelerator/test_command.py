@@ -92,8 +92,7 @@ def test_a_job_that_cannot_be_lowered(tmp_path, capsys):
     assert stop.value.code == 2
     assert capsys.readouterr().err == (
         f"python -m golden: error: MODEL {file}: Model 0 of the job: Layer '1' (rrelu) cannot be lowered:"
-        " the accelerator has no such operation; a model without it, or exclude it and run that part on the host, "
-        "would do\n")
+        " the accelerator has no such operation; a model without it would do\n")
 
 
 TRAINING = """\
