@@ -15,12 +15,15 @@ from hbfp.program import Program
 
 from ..model import times
 from ..times import Times, between_yields
+from .cheapest import cheapest
 
 #: How often places are sought anew: each time those quanta are halved that were too long.
 _TRIES = 30
 #: Cycles that a piece takes longer for beginning and ending alone, about, and how many of them a quantum must have for
 #: places to be sought that leave room for that.
 _ALONE, _MANY = 500, 50
+#: Cycles for which a program may be stepped to find the places that cost least: some seconds.
+_STEPPED = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def yielding(program: Program, most: int, latency: dict[str, int], dram_latency:
 
 
 def sought(program: Program, most: int, latency: dict[str, int], dram_latency: int, bandwidth: int) -> Places:
-    """Places about as far apart as they may be.
+    """Places that cost the fewest cycles, of a short program, or as far apart as they may be.
 
     A VECTOR that takes more than half of a quantum is several, if its rows are apart.
 
@@ -81,8 +84,11 @@ def sought(program: Program, most: int, latency: dict[str, int], dram_latency: i
     if len(short.program.instructions) > len(program.instructions):
         found = times(short.program, latency, *memory)
     allowed = np.flatnonzero(places(short.program))
+    allowed, before = allowed[allowed > 0], None
+    if most < found.cycles and len(allowed) * found.cycles <= _STEPPED:
+        before = cheapest(short.program, allowed.tolist(), most, latency, *memory)
     most -= _ALONE if most > _ALONE * _MANY else 0
-    return Places(short, tuple(_greedy(allowed[allowed > 0], np.maximum.accumulate(found.completed), most)))
+    return Places(short, tuple(before or _greedy(allowed, np.maximum.accumulate(found.completed), most)))
 
 
 def refined(given: Places, most: int, latency: dict[str, int], dram_latency: int, bandwidth: int
