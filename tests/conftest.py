@@ -4,12 +4,14 @@
 `make regression` puts before them what touches files that were changed.
 """
 
+import gc
 import itertools
 import math
 import os
 import random
 import subprocess
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -21,8 +23,10 @@ from tests.reach import naming, reached
 
 ROOT = Path(__file__).parents[1]
 #: Files that take long without a mark. On a new machine the first one waits until Yosys has compiled itself; what
-#: needs Yosys, too, comes only behind the benches, so that no other process waits with it.
-LONG = ("tests/gen/test_lint.py", "tests/gen/test_emit.py", "tests/gen/test_names.py", "tests/gen/test_command.py",
+#: needs Yosys, too, comes only behind the benches, so that no other process waits with it. Beside it Numba compiles
+#: the cycle model, which others then find.
+LONG = ("tests/gen/test_lint.py", "tests/golden/perf/accelerator/test_banks.py", "tests/gen/test_emit.py",
+        "tests/gen/test_names.py", "tests/gen/test_command.py",
         "tests/test_types.py", "tests/test_site.py", "tests/test_conftest.py", "tests/rtl/test_cycles.py",
         "tests/golden/lower/training/test_job.py", "tests/golden/nn/test_distributed.py",
         "tests/golden/study/test_experiment.py")
@@ -57,6 +61,10 @@ def changed(since):
 def pytest_configure(config):
     since = config.getoption("since")
     config.stash[CHANGED] = changed(since) if since else set()
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        from golden.fast import kernels
+        # One compiler for a minute, while the processes that run the tests import them.
+        threading.Thread(target=kernels.library, daemon=True).start()
 
 
 def distances(paths, files):
@@ -82,6 +90,16 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=rank)
 
 
+def pytest_collection_finish():
+    """What was imported and collected stays: never look through it for garbage again, and seldom through what is new.
+
+    It is millions of objects, and hardware under elaboration is as many that are all in use.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(500_000, 10, 10)
+
+
 def pytest_runtestloop(session):
     """Compile the golden model's kernels, if any test has loaded them: no test shall meet the line that says so."""
     kernels = sys.modules.get("hbfp.golden.fast.kernels")
@@ -100,7 +118,10 @@ def seed():
     random.seed(0)
     np.random.seed(0)
     if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(0)
+        torch = sys.modules["torch"]
+        torch.default_generator.manual_seed(0)
+        if torch.cuda.is_initialized():    # before, torch.manual_seed would take its time to note who asked
+            torch.cuda.manual_seed_all(0)
 
 
 def pytest_terminal_summary(terminalreporter):
