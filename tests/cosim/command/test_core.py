@@ -4,11 +4,14 @@ Covers: cosim/work/network.py, cosim/work/pictures.py, cosim/work/waves.py.
 """
 
 import json
+from functools import partial
 
 import pytest
 
 from cosim.__main__ import main
 from cosim.command import core
+from cosim.simulate.simulation import Simulation
+from hbfp import files
 from tests.cosim.standin import write_standin
 
 
@@ -19,8 +22,13 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def build(folder, monkeypatch):
-    """One build folder for all tests, so that the network is trained once and what models link is compiled once."""
+    """One build folder for all tests, so that the network is trained once; what models link is that of all tests."""
+    if not (folder / "cache").exists():
+        shared = files.build() / "cache"
+        shared.mkdir(parents=True, exist_ok=True)
+        (folder / "cache").symlink_to(shared)
     monkeypatch.setenv("HBFP_BUILD", str(folder))
+    monkeypatch.setattr("cosim.simulate.simulation.Simulation", partial(Simulation, level="-O1"))
     return folder
 
 

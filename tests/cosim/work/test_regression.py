@@ -13,9 +13,11 @@ import pytest
 
 from cosim.work import regression
 from cosim.work.regression import ACCUMULATES, ARRAYS, BLOCKS, MANTISSAS, ROUNDINGS, SELECTION
-from tests.cases import sweep
+from tests.cases import slow
 
 AXES = (MANTISSAS, BLOCKS, ARRAYS, ACCUMULATES, ROUNDINGS)
+#: Cells that run by default: cores of one element and of blocks longer than idle rows, and converters of large ones.
+OFTEN = (SELECTION[0], SELECTION[1], SELECTION[9], SELECTION[12])
 
 
 def test_matrix_has_every_cell():
@@ -50,7 +52,8 @@ def test_sparse_cell_agrees():
 
 
 @pytest.mark.cosim
-@pytest.mark.parametrize(["cell"], sweep(3, [(cell,) for cell in SELECTION]), ids=regression.name)
+@pytest.mark.parametrize(["cell"], [(cell,) if cell in OFTEN else slow((cell,)) for cell in SELECTION],
+                         ids=regression.name)
 def test_cell_agrees(cell):
     check = regression.check_core if cell[-1] == "rne" else regression.check_converter
     design = regression.design_of_cell(cell)
