@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-from numba import njit
+from numba import njit, typeof
 from numpy.typing import NDArray
 
 from hbfp import files
@@ -107,4 +107,16 @@ def run(m: Record, contexts: NDArray[np.void], programs: Programs, limit: int) -
         Get when instructions start and complete, and how long they wait.
     limit : int
     """
-    return int(_STEPPER(m, m["units"].copy(), contexts, programs, limit))
+    arguments = m, m["units"].copy(), contexts, programs, limit
+    if not _STEPPER.signatures:
+        _compile(tuple(map(typeof, arguments)))
+    return int(_STEPPER(*arguments))
+
+
+def _compile(signature):
+    """Have the stepper for arguments of these types: one process makes it in a minute, the others read what it kept."""
+    try:
+        with files.lock(files.cache("numba") / "steps"):
+            _STEPPER.compile(signature)
+    except OSError:    # a folder that cannot be written
+        _STEPPER.compile(signature)

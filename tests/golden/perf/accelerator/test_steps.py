@@ -4,7 +4,9 @@ import ast
 import enum
 import importlib
 import inspect
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -42,3 +44,23 @@ def test_another_file_is_another_key(tmp_path, monkeypatch):
         copy.write_bytes(copy.read_bytes() + b"\n")
         seen.add(steps.key())
     assert len(seen) == len(copies) + 1 > len(COMPILED)
+
+
+def test_one_process_compiles_while_others_wait(monkeypatch):
+    """Where no folder can be written, each by itself."""
+    held, compiled = [], []
+
+    @contextmanager
+    def lock(path):
+        held.append(path)
+        yield
+        held.pop()
+
+    def refused(path):
+        raise PermissionError(path)
+
+    monkeypatch.setattr(steps, "_STEPPER", SimpleNamespace(compile=lambda types: compiled.append((types, len(held)))))
+    for each in (lock, refused):
+        monkeypatch.setattr(steps.files, "lock", each)
+        steps._compile("types")
+    assert compiled == [("types", 1), ("types", 0)]
