@@ -20,6 +20,8 @@ ACCELERATOR = Accelerator(
 #: The same with two contexts, and memories of which four sixteenths are enough for a random program.
 TWO = replace(ACCELERATOR, x_words=256, w_words=256, v_words=256, p_words=128, contexts=2, vector_lanes=8,
               function_lanes=8, memory_banks=0)
+#: The same with a dispatcher, and a ring of descriptors.
+DISPATCHED = replace(TWO, dispatch=16, dispatch_batch=4, dispatch_ring=True)
 LEVEL = "-O0"
 SIZE = 1 << 18
 

@@ -25,7 +25,7 @@ from hbfp.program import Program, Region
 from hbfp.system import Share
 from tests.cases import sweep
 
-from .built import TWO, opened, renewed
+from .built import DISPATCHED, TWO, opened, renewed
 
 pytestmark = pytest.mark.cosim
 #: What the programs of a pair are made for, a share of :data:`TWO`.
@@ -35,9 +35,11 @@ YIELD, HALT = Instruction(Opcode.YIELD, {}), Instruction(Opcode.HALT, {})
 ONE = {"count0": 1, "count1": 1, "count2": 1}
 
 
-@pytest.fixture(scope="module")
-def built():
-    manifest, device = opened(TWO)
+@pytest.fixture(scope="module", params=[DISPATCHED, pytest.param(TWO, marks=pytest.mark.slow)],
+                ids=["beside a dispatcher", "alone"])
+def built(request):
+    """With a dispatcher that is off it is the build of test_dispatched.py."""
+    manifest, device = opened(request.param)
     with device:
         yield manifest, device
 

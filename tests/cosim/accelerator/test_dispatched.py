@@ -25,11 +25,11 @@ from hbfp.system import Share
 from rtl.accelerator.front import unit
 from tests.cases import sweep
 
-from .built import TWO, opened, renewed
+from .built import DISPATCHED, opened, renewed
 
 pytestmark = pytest.mark.cosim
 #: With a ring of descriptors, which is off here: test_descriptors.py has it on, on the same build.
-SYSTEM = replace(TWO, dispatch=16, dispatch_batch=4, dispatch_ring=True)
+SYSTEM = DISPATCHED
 PART = SYSTEM.share(8)
 HALVES = (Share.of_all(0, 8), Share.of_all(8, 8))
 MEMORY = 20, SYSTEM.beat
