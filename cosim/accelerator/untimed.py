@@ -72,9 +72,9 @@ class Untimed:
         return Result(0, None, 0, {}, None)
 
 
-def run(lowered: "Lowered", layers: bool = False) -> NetworkRun:
-    """Run a lowered network; as :func:`cosim.accelerator.network.run`, without cycles."""
-    program, machine = lowered.program, Untimed(lowered.program)
+def run(lowered: "Lowered", layers: bool = False, races: bool = False) -> NetworkRun:
+    """Run a lowered network; as :func:`cosim.accelerator.network.run`, without cycles, ``races`` as of Untimed."""
+    program, machine = lowered.program, Untimed(lowered.program, races=races)
     begun = time.perf_counter(), time.process_time()
     result = machine.run()
     spent = time.perf_counter() - begun[0], time.process_time() - begun[1]

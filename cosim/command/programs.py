@@ -5,14 +5,16 @@ DRAM; each has a DRAM of its own latency, bandwidth and pauses, and where that h
 cycle model. With --contexts 2 a number stands for two programs that take turns, with random shares of the memories.
 With --draw N there are N accelerators, drawn from all that options allow, and each runs the programs.
 
-With --train a number stands for a small training: a network, or two, a loss, an optimiser and batches, of which every
-tensor that a layer of a step gives is compared with PyTorch, and cycles with the cycle model. What the accelerator is
+With --networks a number stands for a small network in evaluation and its inputs, of layers and of operations as
+functions. With --train it stands for a small training: a network, or two, a loss, an optimiser and batches. Every
+tensor that a layer of either gives is compared with PyTorch, and cycles with the cycle model. What the accelerator is
 too small for is drawn anew, and counted. --machine runs the golden machine in place of the Verilog.
 """
 
 import argparse
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 
 from rich.console import Console
 
@@ -44,6 +46,7 @@ examples:
   python -m cosim programs --rows 8 --mantissa 4 --accumulate aligned --count 2000 --seed 1
   python -m cosim programs --draw 10 --count 20
   python -m cosim programs --rows 8 --x-words 256 --w-words 256 --v-words 256 --p-words 128 --contexts 2
+  python -m cosim programs --networks --machine --draw 20 --count 25
   python -m cosim programs --train --machine --rows 8 --block 1,8 --x-words 256 --w-words 512 --v-words 256 --count 20
 """
 
@@ -54,6 +57,7 @@ def make_parser() -> Parser:
     group.add_argument("--draw", metavar="N", help="accelerators of 8 x 8 drawn at random over all options, by the "
                        "number of the first program, 1 to 1000; in place of the options of one")
     group.add_argument("--train", action="store_true", help="small trainings in place of programs")
+    group.add_argument("--networks", action="store_true", help="small networks in place of programs")
     group.add_argument("--steps", metavar="N", help=f"of each training (default {STEPS})")
     add_machine(group)
     return parser
@@ -62,11 +66,16 @@ def make_parser() -> Parser:
 def prepare(args: argparse.Namespace) -> Callable[[], int]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     seeds, path = numbered_from_args(args)
-    for name in ("steps", "machine"):
-        if getattr(args, name) and not args.train:
-            raise OptionError(f"--{name} must not be given without --train")
+    if args.train and args.networks:
+        raise OptionError("--networks must not be given with --train")
+    if args.steps and not args.train:
+        raise OptionError("--steps must not be given without --train")
+    if args.machine and not (args.train or args.networks):
+        raise OptionError("--machine must not be given without --train or --networks")
     steps = STEPS if args.steps is None else whole("steps", args.steps, *STEPS_RANGE)
-    what = _Trainings(steps, args.machine) if args.train else _Programs()
+    what: _Programs | _OfPyTorch = _Programs()
+    if args.train or args.networks:
+        what = _OfPyTorch("training", args.machine, steps=steps) if args.train else _OfPyTorch("network", args.machine)
     if args.draw is not None:
         count = whole("draw", args.draw, *DRAW_RANGE)
         if given := values_from_args(args, tuple(describe.declared(Accelerator))):
@@ -101,37 +110,34 @@ class _Programs:
         return found, [line], {"programs": found.programs, "words": found.words}
 
 
-class _Trainings:
-    """Random trainings."""
-    noun, draw = "training", staticmethod(draw_trainer)
+class _OfPyTorch:
+    """Random networks or trainings, ``noun`` says which, that are compared with PyTorch, and what runs them takes."""
+    draw = staticmethod(draw_trainer)
 
-    def __init__(self, steps, machine):
-        self.steps, self.machine = steps, machine
+    def __init__(self, noun, machine, **options):
+        self.noun, self.machine, self.options = noun, machine, options
 
     def check(self, accelerator, args):
         """Any accelerator may have them."""
 
     def found(self, console, accelerator, seeds, quiet):
         """What came of them; lines that tell, and what the file has."""
-        from ..accelerator.trainings import run as run_trainings
-
+        what = f"{self.noun}s"
+        work = partial(import_module(f"..accelerator.{what}", __package__).run, **self.options)
         if self.machine:
             bar = Bars(console, quiet)
             with bar.progress:
-                found = run_trainings(None, accelerator, seeds, steps=self.steps, tell=bar("trainings"))
+                found = work(None, accelerator, seeds, tell=bar(what))
         else:
-            found = build_and_run(console, accelerator, seeds, quiet, "trainings", partial(
-                run_trainings, steps=self.steps))
-        line = (f"{found.trainings - len(found.failures)} of {found.trainings} trainings equal PyTorch; "
-                f"{found.numbers:,} numbers compared")
-        lines = [line]
+            found = build_and_run(console, accelerator, seeds, quiet, what, work)
+        count = getattr(found, what)
+        lines = [f"{count - len(found.failures)} of {count} {what} equal PyTorch; {found.numbers:,} numbers compared"]
         if found.anew:
             lines.append("drawn anew, for limits of the accelerator: " + ", ".join(
                 f"{limit} {count}" for limit, count in found.anew.most_common()))
         if found.none:
-            lines.append(f"{len(found.none)} numbers have no training that fits, the first {found.none[0]}")
-        return found, lines, {"trainings": found.trainings, "numbers": found.numbers, "anew": dict(found.anew),
-                              "none": found.none}
+            lines.append(f"{len(found.none)} numbers have no {self.noun} that fits, the first {found.none[0]}")
+        return found, lines, {what: count, "numbers": found.numbers, "anew": dict(found.anew), "none": found.none}
 
 
 def _work(what, accelerators, seeds, path, quiet):

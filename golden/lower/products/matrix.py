@@ -128,6 +128,9 @@ def by_bands(build: Builder, loops: Sequence[Loops], load: Callable[..., None], 
     if part < min(machine.core.rows, machine.core.depth, rows):    # a change of weights takes longer than so few rows
         most_columns = max(1, after.share // min(machine.core.depth, usual))
         part = max(1, min(after.share // most_columns, machine.core.depth, usual))
+    if min(step, chunk) > machine.core.depth:
+        raise LoweringError(f"blocks of {step} rows, which are multiplied together, are more than the "
+                            f"{machine.core.depth} whose sums the core has; --depth {step} would do")
     most_rows = max(part // step * step, min(step, chunk))
     part = even(chunk, most_rows, step)
 

@@ -483,3 +483,11 @@ def test_a_model_that_torch_does_not_trace_is_refused(model):
     with pytest.raises(LoweringError, match=r"^The model cannot be lowered: neither torch\.export nor torch\.fx traces "
                                             r"it \(.*\); a forward whose path does not depend on values would do$"):
         lower(model.eval(), (r(2, 3),), MACHINES["8"])
+
+
+def test_blocks_of_more_rows_than_there_are_sums():
+    """A command of a block's rows would be one that the core refuses."""
+    core = Design(rows=8, cols=8, depth=12, format=HBFPFormat(block=(16, 16)))
+    with pytest.raises(LoweringError, match=r"^The model \(linear\) cannot be lowered: blocks of 16 rows, which are "
+                       r"multiplied together, are more than the 12 whose sums the core has; --depth 16 would do$"):
+        lower(nn.Linear(16, 4), (r(20, 16),), Accelerator(core=core))
