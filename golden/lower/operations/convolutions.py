@@ -13,12 +13,14 @@ from ..memory import Home, Value, located
 from ..nodes import Made, Nodes
 from ..products.after import After
 from ..products.apart import Apart
-from ..products.convolution import convolution
+from ..products.convolution import convolution, tiles_fit
 from ..products.draw import Pixels, of_gradient
 from ..products.gathered import gathered
 from ..products.matrix import matrix
+from ..products.paired import paired, pairs_fit
 from ..products.patches import Patches
 from ..products.planes import fits, planes
+from ..products.turned import RUN, Lines, cycles, lines_fit, turned
 from ..products.weights import Steps, Weights, computed_weights, constant_weights, plan
 from ..products.wide import Wide, widths
 from ..tensors import channels_last
@@ -174,8 +176,18 @@ def convolve(net: Nodes, x: Any, channels: int, kernel: Kernel, wide: Wide, wind
     size, stride, padding, dilation = window.size, window.stride, window.padding, window.dilation
     given = isinstance(x, Value)
     gathers = patches_are_gathered(net, window, channels, groups)
-    planar = gathers and groups == 1 and not given and net.is_there(x) and x not in net.graph.inputs and fits(
-        build, net.value(x), Weights(size[0] * size[1] * channels, outs, wide=wide), size, stride, padding, dilation)
+    there = gathers and groups == 1 and not given and net.is_there(x)
+    matrix_of = Weights(size[0] * size[1] * channels, outs, wide=wide)
+    planar = there and x not in net.graph.inputs and fits(
+        build, net.value(x), matrix_of, size, stride, padding, dilation)
+    in_words = there and channels % build.lanes == 0       # else an input may come in another order
+    pairs = in_words and pairs_fit(build, net.value(x), matrix_of, size, stride, dilation, output.shape[2:])
+    planar, gathers = planar or pairs, gathers and not (
+        in_words and tiles_fit(build, net.value(x), wide, size, stride, dilation, output.shape[2:]))
+    if gathers and not planar and not given and _turns(net, x, window, matrix_of, groups, output.shape[3], after):
+        turned(build, _lines(net, x, window, output.shape[2:]), groups,
+               lambda group: (kernel(group, False), steps.part(group * outs, outs)), output, after)
+        return
     value = x if given else net.value(x) if planar or not gathers else _bordered(net, x, padding)
     for group in range(groups):
         part = value.view(torch.narrow, 1, group * channels, channels)
@@ -185,6 +197,8 @@ def convolve(net: Nodes, x: Any, channels: int, kernel: Kernel, wide: Wide, wind
             pixels = part.where[:, :, ::stride[0], ::stride[1]].permute(0, 2, 3, 1)
             matrix(build, Value(pixels, part.home), weights, mine, target.view(torch.permute, (0, 2, 3, 1)), after,
                    None if drawn is None else drawn.draw)
+        elif pairs:
+            paired(build, part, weights, mine, target, size, padding, dilation, after)
         elif planar:
             planes(build, part, weights, mine, target, size, stride, padding, dilation, after)
         elif gathers:
@@ -240,18 +254,64 @@ def _by_words(net, window, x, top, wide):
             and (channels > lanes or taps > 1 and window.stride[1] > 1) and plan(net.build, weights).group == 1)
 
 
+def _is_given(net, node):
+    """Whether a node is an input that a host puts where a convolution, which alone takes it, wants it."""
+    return node in net.graph.inputs and node not in net.values and len(node.users) == 1 and not net.batches
+
+
+def _turns(net, node, window, weights, groups, across, after):
+    """Whether lines of pixels are turned on chip, and patches not gathered from DRAM: cycles of a line of patches."""
+    build, (kh, kw), (sh, sw) = net.build, window.size, window.stride
+    channels, given = weights.terms // (kh * kw), _is_given(net, node)
+    if not given and groups == 1 or given and sw > 1 or not lines_fit(
+            build, weights, window.dilation, across, after.operands):
+        return False
+    beside = kw if groups == 1 and window.dilation[1] == 1 else 1
+    runs = kh * kw // beside * -(-beside * channels // build.lanes)
+    copied = 0 if given else channels * sh * sw
+    return cycles(build, weights.terms, across, 8) + copied * RUN * across < runs * RUN * across
+
+
+def _lines(net, node, window, pixels):
+    """The lines of images within zeros, channel by channel; an input is given so."""
+    result, (ph, pw), sw, dw = net.graph.results[node], window.padding, window.stride[1], window.dilation[1]
+    n, c, h, w = result.shape
+    tall, half = h + 2 * ph, -(-(w + 2 * pw) // sw)
+    home = net.build.dram.home(n * c * tall, sw * half, sw * half)
+    where = located((n, c, tall, sw * half), (c * tall * sw * half, tall * sw * half, sw * half, 1), home.address)
+    if _is_given(net, node):
+        laid = torch.nn.functional.pad(result, (pw, pw, ph, ph)).contiguous().numpy()
+        _give(net, node, home, laid, range(4))
+    else:
+        net.build.dram.zeros(home)
+        value = net.value(node)
+        for phase in range(sw):
+            first = (phase - pw) % sw                      # pixels first, first + sw, ... are of this phase
+            at = phase * half + (first + pw) // sw
+            own = value.view(lambda where, first=first: where[..., first::sw])
+            if own.shape[3]:
+                net.copy(own, Value(where[:, :, ph:ph + h, at:at + own.shape[3]], home))
+    starts = [column * dw % sw * half + column * dw // sw for column in range(window.size[1])]
+    return Lines(Value(where, home), window.size, window.stride, starts, pixels)
+
+
+def _give(net, node, home, laid, order):
+    """Let an input be there as ``laid`` before the program runs."""
+    net.build.dram.given(home, laid)
+    name = net.name(node)
+    net.tensors[name] = Tensor(4 * home.address, laid.shape, "dense", "input")
+    net.expected[name], net.orders[name] = laid, list(order)
+
+
 def _bordered(net, node, padding):
     """A dense copy of images (N, C, H, W) with zeros around, channels innermost; an input is given as one."""
     result, (ph, pw) = net.graph.results[node], padding
     n, c, h, w = result.shape
     tall, wide = h + 2 * ph, w + 2 * pw
-    if node in net.graph.inputs and node not in net.values and len(node.users) == 1 and not net.batches:
+    if _is_given(net, node):
         home = net.build.dram.home(n * tall, wide * c, wide * c)
         laid = torch.nn.functional.pad(result, (pw, pw, ph, ph)).permute(0, 2, 3, 1).contiguous().numpy()
-        net.build.dram.given(home, laid)
-        name = net.name(node)
-        net.tensors[name] = Tensor(4 * home.address, laid.shape, "dense", "input")
-        net.expected[name], net.orders[name] = laid, channels_last(4)
+        _give(net, node, home, laid, channels_last(4))
         return Value(located((n, c, tall, wide), (tall * wide * c, 1, wide * c, c), home.address), home)
     if (node, tuple(padding)) not in net.bordered:
         net.bordered[node, tuple(padding)] = laid_within(net, net.value(node), (tall, wide), (ph, pw))

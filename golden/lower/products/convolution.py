@@ -1,4 +1,9 @@
-"""Convolutions whose patches are addresses: X holds pixels."""
+"""Convolutions whose patches are addresses: X holds pixels.
+
+Where blocks are tiles, so many patches side by side share an exponent for each tap. If tiles end with lines of patches,
+those of a tap are the same pixels for every tap of its column, lines apart: X holds pixels once for each column of the
+kernel.
+"""
 
 from collections.abc import Sequence
 from itertools import product
@@ -6,12 +11,17 @@ from itertools import product
 from ..builder import Builder
 from ..errors import LoweringError
 from ..memory import Value
+from ..schedule import Span
 from .after import After
 from .core import Core
 from .draw import Pixels
 from .matrix import PASS, store, to_x
 from .passes import even
 from .weights import Steps, Weights
+from .wide import Wide
+
+#: Lines of images in V, for tiles.
+LINES = 8
 
 
 def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, output: Value, size: Sequence[int],
@@ -20,7 +30,8 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
     """Patches by address, of (N, C, H, W) whose blocks lie within the channels of a pixel: (N, O, OH, OW).
 
     What patches reach behind images is zeros, and so are ``padding`` lines and columns in front of them, of which a
-    number below 0 takes so many away. ``drawn`` is how images are rounded, if not to nearest.
+    number below 0 takes so many away. ``drawn`` is how images are rounded, if not to nearest. Blocks may be tiles where
+    :func:`tiles_fit`.
     """
     core, machine = Core(build, weights, steps), build.accelerator
     (kh, kw), (sh, sw), (ph, pw), (dh, dw) = size, stride, padding, dilation
@@ -30,12 +41,16 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
     cells, passes = each * machine.whole // machine.piece, each * machine.whole // machine.core.rows    # of a pixel
     flat = Value(output.where.permute(0, 2, 3, 1), output.home)
     dims, every = value.dims(), [each.dims() for each in (flat, *after.others)]
-    margin = (max(ph, 0) * w + max(pw, 0)) * cells
+    shifts = machine.core.format.square                    # a plane of pixels for each column of the kernel
+    planes, line = (kw, ow) if shifts else (1, w)          # pixels of a line of a plane
+    margin = (max(ph, 0) * line + (0 if shifts else max(pw, 0))) * cells
     reach, long_reach = dh * (kh - 1) + 1, dw * (kw - 1) + 1
-    beyond = ph > 0 or pw > 0 or (oh - 1) * sh - ph + reach > h or (ow - 1) * sw - pw + long_reach > w
+    beyond = ph > 0 or (oh - 1) * sh - ph + reach > h or not shifts and (
+        pw > 0 or (ow - 1) * sw - pw + long_reach > w)
+    lay = _Shifted(build, value, ow, kw, sw, pw, dw, wide) if shifts else None
 
     def space(band):
-        return (min((band - 1) * sh + reach, h) * w * cells + margin) * wide.digits
+        return (min((band - 1) * sh + reach, h) * line * cells * planes + margin) * wide.digits
     fits = [b for b in range(1, oh + 1) if space(b) <= build.x.size]
     good = [b for b in fits if b == oh and n == 1 or 2 * space(b) <= build.x.size]
     if not fits:
@@ -51,10 +66,14 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
             rows = min(band, oh - top)
             first = min(max(top * sh - ph, 0), h)
             last = max(min((top + rows - 1) * sh - ph + reach, h), first)
-            low = (last - first) * w * cells + margin      # of wide pixels, low digits behind all high ones
+            plane = (last - first) * line * cells
+            low = plane * planes + margin                  # of wide pixels, low digits behind all high ones
             span = build.x.take(low * wide.digits)
             base = span.start + margin
-            _pixels(build, value, dims, image, first, last, words, base, cells, wide, low, drawn)
+            if lay is not None:
+                lay.begin(image, first, base, plane, low)
+            else:
+                _pixels(build, value, dims, image, first, last, words, base, cells, wide, low, drawn)
             for start, some in core.groups():
                 where, there = core.place(start, some)
                 if not there and where is not None:
@@ -66,13 +85,21 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
                     skips = [image * each[0][1] + y * each[1][1] + x * each[2][1] for each in every]
                     extra = after.bring([(0, [0, *skips], [[], *lines])], tall_ * long, some, start)
                     result = build.v.take(tall_ * long * some, kept=True)
-                    at = base + ((y * sh - ph - first) * w + x * sw - pw) * cells
-                    bounded = {"bounded": 1, "x": x * sw - pw, "y": y * sh - ph, "x_row": sw, "y_row": sh,
-                               "x_pass": dw, "y_pass": dh, "width": w, "height": h} if beyond else {}
-                    core.multiply(span, {
-                        "base": at, "rows0": long, "rows1": tall_, "row0": sw * cells, "row1": sh * w * cells,
-                        "passes0": passes, "passes1": kw, "passes2": kh, "pass0": machine.row_pieces,
-                        "pass1": dw * cells, "pass2": dh * w * cells, **bounded, **wide.multiply(low)},
+                    at = base + ((y * sh - ph - first) * line + (x if shifts else x * sw - pw)) * cells
+                    across_it = {"width": 1} if shifts else {"x": x * sw - pw, "x_row": sw, "x_pass": dw, "width": w}
+                    bounded = {"bounded": 1, "y": y * sh - ph, "y_row": sh, "y_pass": dh, "height": h,
+                               **across_it} if beyond else {}
+                    source = [span]
+                    if lay is not None:
+                        needed = [min(max(each, first), last) for each in (
+                            y * sh - ph, (y + tall_ - 1) * sh - ph + reach)]
+                        lay.bring(needed[1])
+                        source = lay.spans(*needed)
+                    core.multiply(source, {
+                        "base": at, "rows0": long, "rows1": tall_, "row0": cells if shifts else sw * cells,
+                        "row1": sh * line * cells, "passes0": passes, "passes1": kw, "passes2": kh,
+                        "pass0": machine.row_pieces, "pass1": plane if shifts else dw * cells,
+                        "pass2": dh * line * cells, **bounded, **wide.multiply(low)},
                         where, some, result, some, start)
                     after.work(result, extra, tall_ * long, some)
                     store(build, result.start, some, flat, 3, start, skips[0], lines[0])
@@ -94,3 +121,63 @@ def _pixels(build, value, dims, image, first, last, words, target, cells, wide, 
         own = target + (y - first) * w * cells
         to_x(build, here, rows * w, words, own, cells, build.accelerator.word_pieces, wide, low,
              None if drawn is None else drawn.fields(image, y))
+
+
+def tiles_fit(build: Builder, value: Value, wide: Wide, size: Sequence[int], stride: Sequence[int],
+              dilation: Sequence[int], pixels: Sequence[int]) -> bool:
+    """Whether blocks are tiles that end with lines of patches, ``pixels`` down and across, and X and V have room."""
+    core, c = build.accelerator.core, value.shape[1]
+    terms, cells = core.format.terms, c // build.lanes
+    if build.accelerator.oblong or not core.format.square or c % max(terms, build.lanes) or pixels[1] % terms \
+            or not value.whole_words(1, build.lanes):
+        return False
+    reach, across = dilation[0] * (size[0] - 1) + 1, stride[1] * pixels[1] + dilation[1] * size[1]
+    return (reach * (size[1] + 1) * pixels[1] * cells * wide.digits <= build.x.size    # and a margin
+            and 6 * across * cells <= build.v.size)
+
+
+class _Shifted:
+    """Lines of images (N, C, H, W) for tiles: once in V, with zeros beside them, and in X once for each column of the
+    kernel, from the first pixel that it meets on, those a stride apart. They come as commands need them.
+    """
+
+    def __init__(self, build: Builder, value: Value, across: int, columns: int, stride: int, padding: int, step: int,
+                 wide: Wide) -> None:
+        self.build, self.value, self.across, self.columns, self.stride = build, value, across, columns, stride
+        self.step, self.wide, (_, c, _, w) = step, wide, value.shape
+        self.words = c // build.lanes
+        self.left, reach = max(padding, 0), (across - 1) * stride + step * (columns - 1) + 1
+        self.skip = max(-padding, 0)                       # pixels that no patch reaches
+        self.there = min(w - self.skip, reach - self.left)
+        self.line = max(self.left + self.there, reach) * self.words
+        self.slots = max(1, min(LINES, build.v.size // 4 // self.line))
+        self.place = build.keep(self.slots * self.line).start
+        if self.there * self.words < self.line:
+            build.fill(self.place, self.slots * self.line)
+        self.next = 0
+
+    def begin(self, image: int, first: int, target: int, plane: int, low: int) -> None:
+        """The lines of an image from line ``first`` on go to ``target`` on; planes, and digits, lie so far apart."""
+        self.image, self.first, self.target, self.plane, self.low, self.done = image, first, target, plane, low, first
+
+    def bring(self, stop: int) -> None:
+        """Bring lines in front of ``stop`` that are not there yet."""
+        dims, words = self.value.dims(), self.words
+        while self.done < stop:
+            lines, slot = min(self.slots - self.next, stop - self.done), self.next
+            self.build.words(self.value.address + self.image * dims[0][1] + self.done * dims[2][1]
+                             + self.skip * dims[3][1], self.there * words, [(lines, dims[2][1], self.line)],
+                             self.place + slot * self.line + self.left * words)
+            for line, column in product(range(lines), range(self.columns)):
+                own = self.target + column * self.plane + (self.done + line - self.first) * self.across * words
+                at = self.place + (slot + line) * self.line + column * self.step * words
+                to_x(self.build, Span("V", at, at + ((self.across - 1) * self.stride + 1) * words), self.across, words,
+                     own, words, 1, self.wide, self.low, {"stride": self.stride * words})
+            self.done, self.next = self.done + lines, (slot + lines) % self.slots
+
+    def spans(self, first: int, stop: int) -> list[Span]:
+        """Where lines ``first`` to ``stop - 1`` are in X."""
+        pixels = self.across * self.words
+        starts = [self.target + column * self.plane + digit * self.low - self.first * pixels
+                  for column in range(self.columns) for digit in range(self.wide.digits)]
+        return [Span("X", start + first * pixels, start + stop * pixels) for start in starts]

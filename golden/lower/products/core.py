@@ -89,14 +89,14 @@ class Core:
         rows, side = self.build.accelerator.core.rows, self.plan.side
         return portions(fields, max(self.build.w.size // 4 // rows // side, 1) * side, side)
 
-    def multiply(self, source: Span | Callable[[Portion], Sequence[Span]], fields: dict[str, int], where: Span | None,
-                 columns: int, result: Span, row: int, first: int, *, cut: Sequence[Portion] = (),
+    def multiply(self, source: Span | Sequence[Span] | Callable[[Portion], Sequence[Span]], fields: dict[str, int],
+                 where: Span | None, columns: int, result: Span, row: int, first: int, *, cut: Sequence[Portion] = (),
                  before: Callable[[Portion, int], None] | None = None) -> None:
         """``columns`` columns, ``first`` on, with rows of X, drained to ``result``, ``row`` words a row.
 
         Parameters
         ----------
-        source : Span or function
+        source : Span, sequence of Span or function
             Where in X the rows of all passes lie, or those of a portion's.
         where : Span or None
             Where the columns are in W; None if the one that there is comes in portions.
@@ -126,7 +126,7 @@ class Core:
                     "first": int(number == 0), "last": int(number == len(cut) - 1), **steps,
                     "relu": int(self.steps.relu), "tiles": tiles, "columns": columns * each, **part.fields,
                     **({"sparse": 1} if self.plan.spread > 1 else {})},
-                    [source] if isinstance(source, Span) else source(part))
+                    [source] if isinstance(source, Span) else source(part) if callable(source) else source)
             if half == 0:                                  # else weights of the second half would wait for it in vain
                 self._drain(steps, fields, columns, result, row, first)
 
