@@ -6,6 +6,7 @@ rtl/vector/totals.py, rtl/vector/waits.py.
 """
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -66,9 +67,23 @@ def chance(share):
     return RNG.random() >= share
 
 
+@lru_cache(4)
+def simulator(unit):
+    """A unit, its simulation, and a list of what it runs, once it has been used: to make one takes seconds."""
+    dut, runs = Vector.made(unit), []
+
+    async def bench(ctx):
+        await runs[0](ctx)
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-6)
+    sim.add_testbench(bench)
+    return dut, sim, runs
+
+
 def simulate(unit, program, data, length, idle=0.0, stall=0.0, arguments=(), seed=0):
     """Rows given, cycle of each instruction's acceptance, error flag; in Amaranth's simulator."""
-    dut, out, accepted = Vector.made(unit), [], []
+    (dut, sim, runs), out, accepted = simulator(unit), [], []
     words = [item.encode() if isinstance(item, VectorInstruction) else item for item in program]
     padded = np.zeros((len(data), -(-length // unit.lanes) * unit.lanes), dtype=np.uint32)
     for target, row in zip(padded, data, strict=True):
@@ -108,9 +123,9 @@ def simulate(unit, program, data, length, idle=0.0, stall=0.0, arguments=(), see
         if not error:
             assert (len(accepted), taken) == (len(words), len(beats))
 
-    sim = Simulator(dut)
-    sim.add_clock(1e-6)
-    sim.add_testbench(bench)
+    if runs:
+        sim.reset()
+    runs[:] = [bench]
     sim.run()
     return list(np.array(out, dtype=np.uint32).reshape(-1, padded.shape[1])[:, :length]), accepted, error
 
