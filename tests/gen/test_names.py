@@ -55,12 +55,12 @@ def drawn(count):
     return list(found.values())
 
 
-CORE = {"rows": 8, "block": (1, 8), "depth": 32}
+CORE = {"rows": 4, "block": (1, 4), "depth": 32}
 #: Small memories: every bit of one takes time until the text has none of them.
 WORDS = {f"{name}_words": 256 for name in "vxwp"}
 #: Systems: top, its own options, and those of its core.
 SYSTEMS = [("accelerator", WORDS, CORE), ("accelerator", WORDS | {"contexts": 2}, CORE),
-           ("pods", {"pods": 4, "bank": 256, "rounds": 256}, {"rows": 8, "block": (1, 8)})]
+           ("pods", {"pods": 4, "bank": 256, "rounds": 256}, {"rows": 4, "block": (1, 4)})]
 #: What stands beside cores.
 PARTS = [("dispatch", {}), ("vector", {"lanes": 2}), *((name, {"pods": 8}) for name in NETWORKS)]
 
