@@ -105,8 +105,11 @@ def _pass(build, once, program, operands, target, length):
 
 
 def _sum(build, row, index):
-    """Scalar ``index`` := the sum of a row that lies in DRAM, in the order of the lanes of a longer unit."""
-    lanes, total = build.lanes, build.accelerator.vector_rows - 1
+    """Scalar ``index`` := the sum of a row that lies in DRAM, in the order of the lanes of a longer unit.
+
+    A unit of fewer lanes than a word has numbers adds up parts of words: each lies in a word by itself.
+    """
+    lanes, total = build.accelerator.unit_lanes, build.accelerator.vector_rows - 1
     whole, rest = divmod(row.shape[0], lanes)
     begin, add = [programs.length(lanes)], [programs.vector(c=register(total), to=total)]
     vectors.one_pass(build, begin, [programs.vector(constant(NOTHING), to=total)], 1, 1, [], [])
@@ -114,11 +117,15 @@ def _sum(build, row, index):
     for word in range(0, whole, most):
         count = min(most, whole - word)
         span = build.v.take(count)
-        build.load(Value(row.where[word * lanes:(word + count) * lanes], row.home), (), 0, span.start, count)
+        if lanes == build.lanes:
+            build.load(Value(row.where[word * lanes:(word + count) * lanes], row.home), (), 0, span.start, count)
+        else:
+            build.fill(span.start, count, -0.0)
+            build.gather(row.address + word * lanes, lanes, [(count, lanes, build.lanes)], span.start * build.lanes)
         vectors.one_pass(build, begin, add, count, 1, [span], [])
     if rest:
         span = build.v.take(1)
         build.fill(span.start, 1, -0.0)
-        build.gather(row.address + whole * lanes, rest, [], span.start * lanes)
+        build.gather(row.address + whole * lanes, rest, [], span.start * build.lanes)
         vectors.one_pass(build, begin, add, 1, 1, [span], [])
     vectors.one_pass(build, begin, [programs.vector(register(total), sum=index)], 1, 1, [], [])

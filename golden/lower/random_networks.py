@@ -16,7 +16,6 @@ from torch.nn import functional as F
 
 from hbfp.system import Accelerator
 
-from .errors import LoweringError
 from .lowering import Lowered, lower
 from .training.random_models import WORDS, Joined, Models, Residual
 from .training.random_trainings import LIMITS
@@ -169,7 +168,7 @@ def random_network(accelerator: Accelerator, seed: int) -> Drawn:
         model, inputs, drawn.text = drawn_network(Random(f"network {seed} {number}"))
         try:
             drawn.lowered = lower(model, inputs, accelerator)
-        except LoweringError as error:
+        except ValueError as error:
             limit = next((name for name, says in LIMITS.items() if re.search(says, str(error))), None)
             if limit is not None:
                 drawn.anew[limit] = drawn.anew.get(limit, 0) + 1

@@ -28,7 +28,7 @@ from .step import Step, lower_step
 LIMITS = {
     "V, X or W": r"words of memory [VXW]\b|rows of memory W\b|--[xwv]-words",
     "row words": r"--row-words", "vector rows": r"--vector-rows", "functions": r"--functions",
-    "passes": r"passes of the core", "depth": r"--depth", "program words": r"--p-words",
+    "passes": r"passes of the core", "depth": r"--depth", "growth": r"2\^growth", "program words": r"--p-words",
     "stochastic": r"rounded stochastically|Noise by position is that of linear layers",
     "wide": r"one width for both would do"}
 #: How often a training is drawn anew, before a number has none.

@@ -491,3 +491,10 @@ def test_blocks_of_more_rows_than_there_are_sums():
     with pytest.raises(LoweringError, match=r"^The model \(linear\) cannot be lowered: blocks of 16 rows, which are "
                        r"multiplied together, are more than the 12 whose sums the core has; --depth 16 would do$"):
         lower(nn.Linear(16, 4), (r(20, 16),), Accelerator(core=core))
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_long_rows_of_fewer_lanes_than_a_word_has(lanes):
+    """A sum has the order of the unit's lanes, not of the word's."""
+    machine = accelerator(8, (1, 8), row_words=2, vector_lanes=lanes)
+    check(Of(lambda x: torch.cat((x.softmax(-1), F.layer_norm(x, (21,))))), (r(2, 21),), machine)
