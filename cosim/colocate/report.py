@@ -97,9 +97,8 @@ class Report:
         differ by more."""
         if not self.without:
             return {}
-        later = np.array([each.finished - self.without[tag].finished for tag, each in self.completions.items()])
-        delay = self.plan.delay
-        return {"later": int(later.max()), "later_bound": delay, "beyond": int((abs(later) > delay).sum())}
+        return self.plan.later(np.array([each.finished - self.without[tag].finished
+                                         for tag, each in self.completions.items()]))
 
     @property
     def trained(self) -> int:
@@ -125,15 +124,15 @@ class Report:
                     ("p50", "half are below"), ("p99", "99 % are below"), ("max", "longest"))),
                 ("the models' longest", times(data["simulated"]["max"])),
                 (f"bound with {self.plan.unit.depth} in the queue", times(data["bound"])),
-                ("requests above their bound", f"{data['exceeded']:,}"), ("refused", f"{data['refused']:,}"),
-                ("steps of training", f"{data['steps']:,}"), ("idle, not in a batch", f"{data['idle']:,}"),
+                ("requests above their bound", f"{data['exceeded']:,}"), ("refused", f"{data['refused']:,}")]
+        if self.denied:
+            told = ", ".join(f"{number} {why}" for why, number in data["denied"].items() if number)
+            rows.append(("descriptors refused, why", f"{len(self.denied):,}: {told}"))
+        rows += [("steps of training", f"{data['steps']:,}"), ("idle, not in a batch", f"{data['idle']:,}"),
                 ("training, of what inference leaves idle", f"{data['of_idle']:.3f}")]
         if self.without:
             rows += [("later than without training, at most", times(data["later"])),
                      ("requests that differ by more than a quantum", f"{data['beyond']:,}")]
-        if self.denied:
-            told = ", ".join(f"{number} {why}" for why, number in data["denied"].items() if number)
-            rows.insert(9, ("descriptors refused, why", f"{len(self.denied):,}: {told}"))
         for row in rows:
             made.add_row(*row)
         return made

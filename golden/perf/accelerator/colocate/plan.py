@@ -110,6 +110,11 @@ class Plan:
         of a quantum, and of a change of contexts."""
         return self._quantum + OVERHEAD + _BEGIN
 
+    def later(self, cycles: NDArray[np.int64]) -> dict[str, int]:
+        """By how many cycles training makes a request later at most, of those of each; what that is bound by, and how
+        many differ by more."""
+        return {"later": int(cycles.max()), "later_bound": self.delay, "beyond": int((abs(cycles) > self.delay).sum())}
+
     @property
     def _quantum(self) -> int:
         return min(self.quantum, self.policy.patience or self.quantum)

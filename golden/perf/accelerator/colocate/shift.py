@@ -110,10 +110,8 @@ class Served:
         idle = cycles - int((run.finished - run.started)[ends].sum())
         # Of training: whole steps, its cycles over those that no batch took, and over what a trainer alone would do.
         trained = int((run.ran * plan.pieces).sum())
-        later = run.finished - self.without.finished
         training = {"steps": run.steps, "step": own, "quantum": plan.quantum, "alone": shift.alone,
-                    "later": int(later.max()), "later_bound": plan.delay,
-                    "beyond": int((abs(later) > plan.delay).sum()),
+                    **plan.later(run.finished - self.without.finished),
                     "of_idle": trained / max(idle, 1), "of_dedicated": trained / own * shift.alone / cycles,
                     "overdue": run.overdue, "limits": shift.limits[0], "limits_alone": shift.limits[1]
                     } if own else {"steps": 0}
