@@ -1,45 +1,18 @@
 """Random small trainings on an accelerator, or on the golden machine, against PyTorch: bits and cycles of each step."""
 
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from random import Random
+from functools import partial
 
-from hbfp.golden.machine.errors import MachineError
 from hbfp.system import Accelerator
 
 from ..manifest import Manifest
-from ..simulate.verilator import BuildError, Progress
-from . import training
-from .device import BusError, Timing
-from .programs import BANDWIDTHS, LATENCIES
+from ..simulate.verilator import Progress
+from . import drawn, training
 from .untimed import Untimed
 
 
-@dataclass
-class Trained:
-    """What came of random trainings.
-
-    Attributes
-    ----------
-    trainings, numbers : int
-        How many ran; numbers that were compared with PyTorch.
-    failures : dict
-        Seed -> what is wrong, and what was trained, one line.
-    anew : Counter
-        Limit of the accelerator -> how often a training met it, and was drawn anew.
-    none : list of int
-        Seeds of which every draw met a limit.
-    """
-    trainings: int = 0
-    numbers: int = 0
-    failures: dict[int, str] = field(default_factory=dict)
-    anew: Counter[str] = field(default_factory=Counter)
-    none: list[int] = field(default_factory=list)
-
-
 def run(manifest: Manifest | None, system: Accelerator, seeds: Iterable[int], *, steps: int = 2, level: str = "-O1",
-        progress: Progress | None = None, tell: Progress | None = None) -> Trained:
+        progress: Progress | None = None, tell: Progress | None = None) -> drawn.Found:
     """Do the trainings of seeds, each in a DRAM of its own speed, and compare what every layer of each step gives.
 
     Parameters
@@ -60,7 +33,7 @@ def run(manifest: Manifest | None, system: Accelerator, seeds: Iterable[int], *,
 
     Returns
     -------
-    Trained
+    Found
 
     Raises
     ------
@@ -69,46 +42,20 @@ def run(manifest: Manifest | None, system: Accelerator, seeds: Iterable[int], *,
     """
     from hbfp.golden.lower.training.random_trainings import random_training  # takes torch
 
-    seeds, found = list(seeds), Trained()
-    for count, seed in enumerate(seeds):
-        drawn = random_training(system, seed, steps)
-        found.anew.update(drawn.anew)
-        if drawn.step is None and not drawn.failure:
-            found.none.append(seed)
-        else:
-            found.trainings += 1
-            line, compared = (drawn.failure, 0) if drawn.step is None else _trained(
-                manifest, drawn, seed, steps, level, progress)
-            found.numbers += compared
-            if line:
-                found.failures[seed] = f"{line}; {drawn.text}"
-        if tell is not None:
-            tell(count + 1, len(seeds))
-    return found
+    return drawn.each(seeds, partial(random_training, system, steps=steps),
+                      partial(_line, manifest, steps, level, progress), tell)
 
 
-def _trained(manifest, drawn, seed, steps, level, progress):
-    """What is wrong with a training, one line or nothing; how many numbers were compared."""
-    step, batches = drawn.step, iter(drawn.batches)
-    try:
-        if manifest is None:
-            programs = step.programs
-            runner = Untimed(programs[0], max(each.limit for each in programs), races=True)
-            ended = training.train(runner, step, batches, steps, layers=True)
-        else:
-            pick = Random(seed)
-            timing = Timing(pick.randint(*LATENCIES), pick.choice(BANDWIDTHS))
-            ended = training.on_verilog(manifest, step, batches, steps, timing=timing, level=level, building=progress,
-                                        layers=True)
-    except BuildError:
-        raise
-    except (MachineError, BusError, ValueError) as error:
-        return f"{type(error).__name__}: {error}", 0
-    last, total = ended.results[-1], ended.total
-    if last.cause is not None:
-        return f"stops with cause {last.cause.name} at instruction {last.error_pc}", total.compared
-    if total.mismatches:
-        wrong = [name for name, each in ended.tensors.items() if each.mismatches]
-        return (f"{total.mismatches} of {total.compared} numbers differ, in {', '.join(wrong[:4])}: {total.first[0]}",
-                total.compared)
-    return f"the cycle model says other cycles in steps {ended.late}" if ended.late else "", total.compared
+def _line(manifest, steps, level, progress, found, one, seed):
+    """What is wrong with a training."""
+    step, batches = one.step, iter(one.batches)
+    if manifest is None:
+        programs = step.programs
+        runner = Untimed(programs[0], max(each.limit for each in programs), races=True)
+        ended = training.train(runner, step, batches, steps, layers=True)
+    else:
+        ended = training.on_verilog(manifest, step, batches, steps, timing=drawn.timing(seed), level=level,
+                                    building=progress, layers=True)
+    found.numbers += ended.total.compared
+    return drawn.wrong(ended.results[-1], ended.total, ended.tensors) or (
+        f"the cycle model says other cycles in steps {ended.late}" if ended.late else "")

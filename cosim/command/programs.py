@@ -130,7 +130,7 @@ class _OfPyTorch:
                 found = work(None, accelerator, seeds, tell=bar(what))
         else:
             found = build_and_run(console, accelerator, seeds, quiet, what, work)
-        count = getattr(found, what)
+        count = found.count
         lines = [f"{count - len(found.failures)} of {count} {what} equal PyTorch; {found.numbers:,} numbers compared"]
         if found.anew:
             lines.append("drawn anew, for limits of the accelerator: " + ", ".join(

@@ -4,9 +4,8 @@ Parts are those of :mod:`golden.lower.training.random_models`, and what users ca
 rows, of windows and moves, in chains with sums and joins around. What an accelerator is too small for is drawn anew.
 """
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -16,13 +15,11 @@ from torch.nn import functional as F
 
 from hbfp.system import Accelerator
 
+from .fitting import DRAWS, Drawn
 from .lowering import Lowered, lower
 from .training.random_models import WORDS, Joined, Models, Residual
-from .training.random_trainings import LIMITS
 
 Function = Callable[[torch.Tensor], torch.Tensor]
-#: How often a network is drawn anew, before a number has none.
-DRAWS = 40
 #: Of each element.
 ELEMENTS: dict[str, Function] = {
     "exp": lambda x: x.clamp(max=8).exp(), "log": lambda x: (x.abs() + 0.1).log(), "sqrt": lambda x: x.abs().sqrt(),
@@ -129,24 +126,19 @@ class Networks(Models):
 
 
 @dataclass
-class Drawn:
+class DrawnNetwork(Drawn):
     """What a number stands for.
 
     Attributes
     ----------
-    text : str
-        The network and its inputs, one line.
     lowered : Lowered or None
         Its program, or None if every draw met a limit.
-    anew : dict
-        Limit -> how often it was met before.
-    failure : str
-        What was refused and should not be, one line; empty if nothing was.
     """
-    text: str = ""
     lowered: Lowered | None = None
-    anew: dict[str, int] = field(default_factory=dict)
-    failure: str = ""
+
+    @property
+    def fits(self) -> bool:
+        return self.lowered is not None
 
 
 def drawn_network(pick: Random) -> tuple[nn.Module, tuple[torch.Tensor], str]:
@@ -161,20 +153,12 @@ def drawn_network(pick: Random) -> tuple[nn.Module, tuple[torch.Tensor], str]:
     return model, (x,), f"{' '.join(repr(model).split())} of {samples} {kind} {shape}"
 
 
-def random_network(accelerator: Accelerator, seed: int) -> Drawn:
+def random_network(accelerator: Accelerator, seed: int) -> DrawnNetwork:
     """The network of a number, the same whenever it is drawn, as a program of an accelerator."""
-    drawn = Drawn()
-    for number in range(DRAWS):
+    drawn = DrawnNetwork()
+
+    def make(number: int) -> None:
         model, inputs, drawn.text = drawn_network(Random(f"network {seed} {number}"))
-        try:
-            drawn.lowered = lower(model, inputs, accelerator)
-        except ValueError as error:
-            limit = next((name for name, says in LIMITS.items() if re.search(says, str(error))), None)
-            if limit is not None:
-                drawn.anew[limit] = drawn.anew.get(limit, 0) + 1
-                continue
-            drawn.failure = str(error)
-        except Exception as error:    # whatever it is, a network that is drawn is one that can be lowered
-            drawn.failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        break
+        drawn.lowered = lower(model, inputs, accelerator)
+    drawn.until_it_fits(make, ValueError, DRAWS)
     return drawn

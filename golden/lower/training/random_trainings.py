@@ -3,7 +3,6 @@
 What an accelerator is too small for, or does not do by a known limit, is drawn anew, and told.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,21 +17,13 @@ from hbfp.golden.schedule import MixedMantissa
 from hbfp.system import Accelerator
 
 from ..errors import LoweringError
+from ..fitting import DRAWS, Drawn
 from .job import Job, lower_job_step
 from .mixed import MixedStep, lower_mixed
 from .random_models import WORDS, Models
 from .reference import Loss, Make, Plan
 from .step import Step, lower_step
 
-#: Limits of an accelerator -> what lines of refusals say that name them; anything else that is refused is a failure.
-LIMITS = {
-    "V, X or W": r"words of memory [VXW]\b|rows of memory W\b|--[xwv]-words",
-    "row words": r"--row-words", "vector rows": r"--vector-rows", "functions": r"--functions",
-    "passes": r"passes of the core", "depth": r"--depth", "growth": r"2\^growth", "program words": r"--p-words",
-    "stochastic": r"rounded stochastically|Noise by position is that of linear layers",
-    "wide": r"one width for both would do"}
-#: How often a training is drawn anew, before a number has none.
-DRAWS = 40
 SAMPLES = (1, 2, 3, 4, 5, 8, 9, 12)
 #: Loss of the output alone -> targets that it takes.
 LOSSES = {"cross_entropy": "classes", "mse_loss": "numbers", "l1_loss": "numbers", "smooth_l1_loss": "numbers",
@@ -40,48 +31,33 @@ LOSSES = {"cross_entropy": "classes", "mse_loss": "numbers", "l1_loss": "numbers
 
 
 @dataclass
-class Drawn:
+class DrawnTraining(Drawn):
     """What a number stands for.
 
     Attributes
     ----------
-    text : str
-        What is trained, one line.
     step : Step, Job, MixedStep or None
         The training, or None if every draw met a limit.
     batches : list
         As the step takes them.
-    anew : dict
-        Limit -> how often it was met before.
-    failure : str
-        What was refused and should not be, one line; empty if nothing was.
     """
-    text: str = ""
     step: Step | Job | MixedStep | None = None
     batches: list[Any] = field(default_factory=list)
-    anew: dict[str, int] = field(default_factory=dict)
-    failure: str = ""
+
+    @property
+    def fits(self) -> bool:
+        return self.step is not None
 
 
-def random_training(accelerator: Accelerator, seed: int, steps: int = 2) -> Drawn:
+def random_training(accelerator: Accelerator, seed: int, steps: int = 2) -> DrawnTraining:
     """The training of a number on an accelerator, the same whenever it is drawn, with batches for so many steps."""
-    drawn = Drawn()
-    for number in range(DRAWS):
+    drawn = DrawnTraining()
+
+    def make(number: int) -> None:
         recipe = _Recipe(accelerator, Random(f"training {seed} {number}"), steps)
         drawn.text = recipe.text
-        try:
-            drawn.step, drawn.batches = recipe.lowered(), recipe.batches
-        except LoweringError as error:
-            limit = next((name for name, says in LIMITS.items() if re.search(says, str(error))), None)
-            if limit is None:
-                drawn.failure = str(error)
-                break
-            drawn.anew[limit] = drawn.anew.get(limit, 0) + 1
-        except Exception as error:    # whatever it is, a training that is drawn is one that can be lowered
-            drawn.failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            break
-        else:
-            break
+        drawn.step, drawn.batches = recipe.lowered(), recipe.batches
+    drawn.until_it_fits(make, LoweringError, DRAWS)
     return drawn
 
 

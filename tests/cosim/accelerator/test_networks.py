@@ -1,6 +1,6 @@
 """Random networks against PyTorch: on the golden machine and on the Verilog; what differs is told with its number.
 
-Covers: golden/lower/random_networks.py.
+Covers: golden/lower/random_networks.py, golden/lower/fitting.py, cosim/accelerator/drawn.py.
 """
 
 import json
@@ -41,14 +41,14 @@ def test_of_everything():
 @pytest.mark.parametrize("name, seed", [("four", 3), ("tiles", 6)])
 def test_a_few(name, seed):
     found = networks.run(None, MACHINES[name], [seed])
-    assert (found.networks, found.failures, found.none) == (1, {}, []) and found.numbers > 20
+    assert (found.count, found.failures, found.none) == (1, {}, []) and found.numbers > 20
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(20))
 def test_many(number):
     found = networks.run(None, draw_trainer(7, number), range(number, 500, 20))
-    assert not found.failures and not found.none and found.networks == 25
+    assert not found.failures and not found.none and found.count == 25
 
 
 @pytest.mark.slow
@@ -56,7 +56,7 @@ def test_many(number):
 @pytest.mark.parametrize("name", ["blocks", "four tiles", "aligned"])
 def test_on_the_verilog(name):
     found = networks.run(emit_accelerator(MACHINES[name]), MACHINES[name], range(20), level=LEVEL)
-    assert found.networks == 20 and not found.failures and found.cycles > 10_000
+    assert found.count == 20 and not found.failures and found.cycles > 10_000
 
 
 def test_a_difference_is_told(monkeypatch, tmp_path, capsys):

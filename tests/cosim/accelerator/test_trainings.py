@@ -34,7 +34,7 @@ MACHINES = {
 @pytest.mark.parametrize("name, seed", sweep(2, [("four", 11), ("tiles", 9), ("stochastic", 8), ("wide", 9)]))
 def test_a_few(name, seed):
     found = trainings.run(None, MACHINES[name], [seed])
-    assert (found.trainings, found.failures, found.none) == (1, {}, []) and found.numbers > 500
+    assert (found.count, found.failures, found.none) == (1, {}, []) and found.numbers > 500
 
 
 @pytest.mark.slow
@@ -60,7 +60,7 @@ def test_a_difference_is_told(monkeypatch):
         return values
     monkeypatch.setattr(trainings.Untimed, "read", read)
     found = trainings.run(None, MACHINES["blocks"], [11, 12])
-    assert found.trainings == 2 and 11 in found.failures
+    assert found.count == 2 and 11 in found.failures
     assert "weight after: 1 of" in found.failures[11] and "Linear(" in found.failures[11]
 
 
@@ -76,7 +76,7 @@ def test_verilog(monkeypatch):
     """Bits and cycles, which are not those of a DRAM that is slower."""
     manifest, own = emit_accelerator(ACCELERATOR), trainings.training.times
     found = trainings.run(manifest, ACCELERATOR, [11], level=LEVEL)
-    assert not found.failures and found.trainings == 1 and found.numbers > 500
+    assert not found.failures and found.count == 1 and found.numbers > 500
     monkeypatch.setattr(trainings.training, "times", lambda program, latency, slow, bandwidth: own(
         program, latency, slow + 9, bandwidth))
     found = trainings.run(manifest, ACCELERATOR, [11], level=LEVEL)
