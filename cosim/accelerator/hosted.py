@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hbfp.golden.perf.accelerator.layers import by_layer
 from hbfp.golden.perf.accelerator.model import times
 from hbfp.program import Program
 
@@ -15,7 +14,7 @@ from ..manifest import Manifest
 from ..simulate.verilator import Progress
 from .device import Device, Timing
 from .host import UNDEFINED, Result, put, room
-from .network import NetworkRun
+from .network import NetworkRun, beside_model, compared
 from .training import Timed
 from .untimed import Untimed
 
@@ -106,17 +105,10 @@ def _run(split, runner, modelled, layers):
     return found
 
 
-def _compared(lowered, runner, result: Result, spent, modelled, layers):
+def _compared(lowered, runner, result: Result, spent: tuple[float, float], modelled, layers):
     """What came of a program."""
-    program, tensors, (seconds, processor) = lowered.program, dict[str, Comparison](), spent
-    for name, values in lowered.expected.items():
-        if result.cause is None and (layers or program.tensors[name].role == "output"):
-            tensors[name] = Comparison()
-            tensors[name].add(name, runner.read(name), np.ascontiguousarray(values, np.float32))
+    program, tensors = lowered.program, compared(lowered, layers, runner.read) if result.cause is None else {}
     if modelled is None or result.times is None:
-        return NetworkRun(result, tensors, [], seconds, processor, None)
+        return NetworkRun(result, tensors, [], *spent, None)
     model = modelled(program)
-    rows = by_layer(program, result.times)
-    for row, other in zip(rows, by_layer(program, model), strict=True):
-        row["model_cycles"] = other["cycles"]
-    return NetworkRun(result, tensors, rows, seconds, processor, model)
+    return NetworkRun(result, tensors, beside_model(program, result.times, model), *spent, model)

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -97,12 +98,29 @@ def run(manifest: Manifest, lowered: "Lowered", *, timing: Timing | None = None,
     if result.times is None:
         return NetworkRun(result, tensors, [], *spent, None)
     model = times(program, manifest.data.latency, timing.latency, timing.bandwidth)
-    rows = by_layer(program, result.times)
-    for row, modelled in zip(rows, by_layer(program, model), strict=True):
-        row["model_cycles"] = modelled["cycles"]
+    rows = beside_model(program, result.times, model)
+    for row in rows:
         if row["name"] in tensors:
             row |= {"compared": tensors[row["name"]].compared, "mismatches": tensors[row["name"]].mismatches}
     return NetworkRun(result, tensors, rows, *spent, model)
+
+
+def beside_model(program: Program, found: Times, model: Times) -> list[dict[str, Any]]:
+    """The table by layer, of which each also has the cycle model's ``model_cycles``."""
+    rows = by_layer(program, found)
+    for row, modelled in zip(rows, by_layer(program, model), strict=True):
+        row["model_cycles"] = modelled["cycles"]
+    return rows
+
+
+def compared(lowered: "Lowered", layers: bool, read: Callable[[str], np.ndarray]) -> dict[str, Comparison]:
+    """Compare with PyTorch what ``read`` gives by name: outputs, with ``layers`` every tensor that PyTorch has."""
+    tensors: dict[str, Comparison] = {}
+    for name, values in lowered.expected.items():
+        if layers or lowered.program.tensors[name].role == "output":
+            tensors[name] = Comparison()
+            tensors[name].add(name, read(name), np.ascontiguousarray(values, np.float32))
+    return tensors
 
 
 def compare(program: Program, name: str, dram: np.ndarray, expected: np.ndarray) -> Comparison:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from hbfp.golden.perf.accelerator.layers import by_layer
 from hbfp.golden.perf.accelerator.model import times
 from hbfp.golden.perf.accelerator.times import Times
 from hbfp.program import Program
@@ -18,6 +17,7 @@ from ..manifest import Manifest
 from ..simulate.verilator import Progress
 from .device import Device, Timing
 from .host import UNDEFINED, Result, execute, replace_program, room
+from .network import beside_model
 from .placed import Place, Placed, bring
 from .untimed import Untimed
 
@@ -199,9 +199,6 @@ def on_verilog(manifest: Manifest, step: "Step | Job | MixedStep", batches: Iter
                 contexts=accelerator.contexts, timing=timing, level=level, progress=building) as device:
         runner = Timed(device, programs[0], base)
         found = train(runner, step, batches, steps, modelled=modelled, **options)
-    program = runner.program
     if found.results and found.results[-1].times is not None and found.model is not None:
-        found.rows = by_layer(program, found.results[-1].times)
-        for row, other in zip(found.rows, by_layer(program, found.model), strict=True):
-            row["model_cycles"] = other["cycles"]
+        found.rows = beside_model(runner.program, found.results[-1].times, found.model)
     return found

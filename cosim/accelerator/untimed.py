@@ -14,9 +14,8 @@ from hbfp.golden.machine.machine import Machine
 from hbfp.isa.instructions import Instruction
 from hbfp.program import Program
 
-from ..bench.comparison import Comparison
 from .host import Result
-from .network import NetworkRun
+from .network import NetworkRun, compared
 
 if TYPE_CHECKING:
     from hbfp.golden.lower.lowering import Lowered  # takes torch
@@ -74,13 +73,9 @@ class Untimed:
 
 def run(lowered: "Lowered", layers: bool = False, races: bool = False) -> NetworkRun:
     """Run a lowered network; as :func:`cosim.accelerator.network.run`, without cycles, ``races`` as of Untimed."""
-    program, machine = lowered.program, Untimed(lowered.program, races=races)
+    machine = Untimed(lowered.program, races=races)
     begun = time.perf_counter(), time.process_time()
     result = machine.run()
     spent = time.perf_counter() - begun[0], time.process_time() - begun[1]
-    tensors: dict[str, Comparison] = {}
-    for name, values in lowered.expected.items():
-        if result.cause is None and (layers or program.tensors[name].role == "output"):
-            tensors[name] = Comparison()
-            tensors[name].add(name, machine.read(name), np.ascontiguousarray(values, np.float32))
+    tensors = compared(lowered, layers, machine.read) if result.cause is None else {}
     return NetworkRun(result, tensors, [], *spent, None)
