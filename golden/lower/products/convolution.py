@@ -15,8 +15,9 @@ from ..schedule import Span
 from .after import After
 from .core import Core
 from .draw import Pixels
-from .matrix import PASS, store, to_x
+from .matrix import PASS, to_x
 from .passes import even
+from .rectangle import rectangle
 from .weights import Steps, Weights
 from .wide import Wide
 
@@ -81,29 +82,23 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
                 down = even(rows, max(1, most // ow)) if across == ow else 1
                 for y, x in product(range(top, top + rows, down), range(0, ow, across)):
                     tall_, long = min(down, top + rows - y), min(across, ow - x)
-                    lines = [[(tall_, each[1][1]), (long, each[2][1])] for each in every]
-                    skips = [image * each[0][1] + y * each[1][1] + x * each[2][1] for each in every]
-                    extra = after.bring([(0, [0, *skips], [[], *lines])], tall_ * long, some, start)
-                    result = build.v.take(tall_ * long * some, kept=True)
                     at = base + ((y * sh - ph - first) * line + (x if shifts else x * sw - pw)) * cells
                     across_it = {"width": 1} if shifts else {"x": x * sw - pw, "x_row": sw, "x_pass": dw, "width": w}
                     bounded = {"bounded": 1, "y": y * sh - ph, "y_row": sh, "y_pass": dh, "height": h,
                                **across_it} if beyond else {}
                     source = [span]
-                    if lay is not None:
-                        needed = [min(max(each, first), last) for each in (
-                            y * sh - ph, (y + tall_ - 1) * sh - ph + reach)]
-                        lay.bring(needed[1])
-                        source = lay.spans(*needed)
-                    core.multiply(source, {
-                        "base": at, "rows0": long, "rows1": tall_, "row0": cells if shifts else sw * cells,
-                        "row1": sh * line * cells, "passes0": passes, "passes1": kw, "passes2": kh,
-                        "pass0": machine.row_pieces, "pass1": plane if shifts else dw * cells,
-                        "pass2": dh * line * cells, **bounded, **wide.multiply(low)},
-                        where, some, result, some, start)
-                    after.work(result, extra, tall_ * long, some)
-                    store(build, result.start, some, flat, 3, start, skips[0], lines[0])
-                    build.v.release()
+                    with rectangle(build, after, flat, every, (image, y, x), (tall_, long), (start, some)) as result:
+                        if lay is not None:
+                            needed = [min(max(each, first), last) for each in (
+                                y * sh - ph, (y + tall_ - 1) * sh - ph + reach)]
+                            lay.bring(needed[1])
+                            source = lay.spans(*needed)
+                        core.multiply(source, {
+                            "base": at, "rows0": long, "rows1": tall_, "row0": cells if shifts else sw * cells,
+                            "row1": sh * line * cells, "passes0": passes, "passes1": kw, "passes2": kh,
+                            "pass0": machine.row_pieces, "pass1": plane if shifts else dw * cells,
+                            "pass2": dh * line * cells, **bounded, **wide.multiply(low)},
+                            where, some, result, some, start)
 
 
 def _pixels(build, value, dims, image, first, last, words, target, cells, wide, low, drawn):

@@ -14,9 +14,10 @@ from ..memory import Value
 from ..schedule import Span
 from .after import After
 from .core import Core
-from .matrix import PASS, store, to_x
+from .matrix import PASS, to_x
 from .passes import Portion, even
 from .planes import Place, Words, words_of
+from .rectangle import rectangle
 from .weights import Steps, Weights, plan
 from .wide import Wide
 
@@ -118,18 +119,11 @@ def paired(build: Builder, value: Value, weights: Weights, steps: Steps, output:
                     ], place.spans(y, y + tall), place.low
     for (image, y, x), (tall, long), (start, some, where), starts, spans, low in ahead(commands()):
         for column in range(some):
-            loops = [[(tall, each[1][1]), (long, each[2][1])] for each in every]
-            skips = [image * each[0][1] + y * each[1][1] + x * each[2][1] for each in every]
-            extra = after.bring([(0, [0, *skips], [[], *loops])], tall * long, 1, start + column)
-            result = build.v.take(tall * long, kept=True)
             cut = [Portion(2 * number, 2, {**each, "rows0": long, "rows1": tall, "passes0": 2, "passes1": 1,
                                            "passes2": 1, **wide.multiply(low)}) for number, each in enumerate(starts)]
-            core.multiply(spans, cut[0].fields,
-                          Span("W", where.start + column * core.height, where.start + (column + 1) * core.height),
-                          1, result, 1, start + column, cut=cut)
-            after.work(result, extra, tall * long, 1)
-            store(build, result.start, 1, flat, 3, start + column, skips[0], loops[0])
-            build.v.release()
+            own = Span("W", where.start + column * core.height, where.start + (column + 1) * core.height)
+            with rectangle(build, after, flat, every, (image, y, x), (tall, long), (start + column, 1)) as result:
+                core.multiply(spans, cut[0].fields, own, 1, result, 1, start + column, cut=cut)
 
 
 def ahead(each: Iterable[Any]) -> Iterator[Any]:

@@ -13,8 +13,9 @@ from ..memory import Value
 from ..schedule import Span
 from .after import After
 from .core import Core
-from .matrix import PASS, store, to_x
+from .matrix import PASS, to_x
 from .passes import Portion, even
+from .rectangle import rectangle
 from .weights import Steps, Weights, plan
 
 Place = tuple[int, int]
@@ -87,20 +88,13 @@ def planes(build: Builder, value: Value, weights: Weights, steps: Steps, output:
             down = even(rows, max(1, most // ow)) if across == ow else 1
             for y, x, column in product(range(top, top + rows, down), range(0, ow, across), range(some)):
                 tall, long = min(down, top + rows - y), min(across, ow - x)
-                loops = [[(tall, each[1][1]), (long, each[2][1])] for each in every]
-                skips = [image * each[0][1] + y * each[1][1] + x * each[2][1] for each in every]
-                extra = after.bring([(0, [0, *skips], [[], *loops])], tall * long, 1, start + column)
-                result = build.v.take(tall * long, kept=True)
                 fields = {"rows0": long, "rows1": tall, "row0": sw, "row1": sh * line, "passes0": 1, "passes1": 1,
                           "passes2": 1, **wide.multiply(low)}
                 cut = [Portion(number, 1, {**fields, "base": base[alike] + ((y - top) * sh + dy) * line + x * sw + dx})
                        for number, ((dy, dx), alike) in enumerate(zip(words.first, words.alike, strict=True))]
-                core.multiply(span, fields,
-                              Span("W", where.start + column * core.height, where.start + (column + 1) * core.height),
-                              1, result, 1, start + column, cut=cut)
-                after.work(result, extra, tall * long, 1)
-                store(build, result.start, 1, flat, 3, start + column, skips[0], loops[0])
-                build.v.release()
+                own = Span("W", where.start + column * core.height, where.start + (column + 1) * core.height)
+                with rectangle(build, after, flat, every, (image, y, x), (tall, long), (start + column, 1)) as result:
+                    core.multiply(span, fields, own, 1, result, 1, start + column, cut=cut)
 
 
 def _plane(build, value, alike, padding, image, first, lines, target, wide, low):

@@ -15,8 +15,9 @@ from ..memory import Value
 from ..schedule import Span
 from .after import After
 from .core import Core
-from .matrix import PASS, store
+from .matrix import PASS
 from .paired import ahead
+from .rectangle import rectangle
 from .weights import Steps, Weights, plan, tall
 
 #: Cycles of a run of numbers that is loaded, and of a CONVERT besides its words.
@@ -167,14 +168,8 @@ def _together(build, lines, cores, targets, part, after):
             if not there:
                 core.bring(where, 0, some)
             dims = [target.dims(), *(each.dims() for each in after.others)]
-            loops = [[(tall_, each[1][1]), (ow, each[2][1])] for each in dims]
-            skips = [at * each[0][1] + y * each[1][1] for each in dims]
-            extra = after.bring([(0, [0, *skips], [[], *loops])], tall_ * ow, some, 0)
-            result = build.v.take(tall_ * ow * some, kept=True)
-            core.multiply(span, {
-                "base": span.start + plane * ow, "rows0": ow, "rows1": tall_, "row0": 1, "row1": pixels,
-                "passes0": cut.tiles, "passes1": 1, "passes2": 1, "pass0": tall_ * pixels,
-                **wide.multiply(low)}, where, some, result, some, 0)
-            after.work(result, extra, tall_ * ow, some)
-            store(build, result.start, some, target, 3, 0, skips[0], loops[0])
-            build.v.release()
+            with rectangle(build, after, target, dims, (at, y, 0), (tall_, ow), (0, some)) as result:
+                core.multiply(span, {
+                    "base": span.start + plane * ow, "rows0": ow, "rows1": tall_, "row0": 1, "row1": pixels,
+                    "passes0": cut.tiles, "passes1": 1, "passes2": 1, "pass0": tall_ * pixels,
+                    **wide.multiply(low)}, where, some, result, some, 0)

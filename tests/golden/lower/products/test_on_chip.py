@@ -1,7 +1,7 @@
 """Patches of pixels that are loaded once: of tiles, of pairs of pixels, and of few channels, which are turned.
 
 Covers: golden/lower/products/convolution.py, golden/lower/products/paired.py, golden/lower/products/turned.py,
-golden/lower/products/gathered.py.
+golden/lower/products/rectangle.py, golden/lower/products/gathered.py.
 """
 
 import pytest
