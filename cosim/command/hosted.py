@@ -6,7 +6,7 @@ from rich.console import Console
 
 from hbfp.files import write_json
 from hbfp.golden.command.progress import Bars
-from hbfp.golden.lower.command import lowered
+from hbfp.golden.lower.command import lowered, traffic
 from hbfp.golden.machine.errors import MachineError
 from hbfp.golden.perf.accelerator.layers import table
 from hbfp.system import Accelerator
@@ -53,8 +53,7 @@ def work(args: argparse.Namespace, accelerator: Accelerator, timing: Timing) -> 
     if not exact:
         console.print("[red]FAILED[/red]: the cycle model says other cycles")
     passed = not failed and total.compared > 0 and not total.mismatches and exact
-    console.print(f"on the host: {', '.join(split.hosts)}; {found.read:,} bytes read, {found.written:,} written, its "
-                  "time not counted", markup=False, soft_wrap=True)
+    console.print(traffic(split.hosts, found.read, found.written), markup=False, soft_wrap=True)
     timed = "" if args.machine else f"; {cycles:,} cycles"
     console.print(f"{total.compared:,} numbers of {len(split.programs)} programs compared with PyTorch, "
                   f"{total.mismatches:,} differ{timed}: {'[green]passed' if passed else '[red]FAILED'}")

@@ -60,6 +60,11 @@ def check_exclude(args: Namespace, others: Iterable[str]) -> None:
             raise OptionError(f"--{name} must not be given with --exclude, which makes several programs")
 
 
+def traffic(hosts: Sequence[str], read: int, written: int) -> str:
+    """A line that tells what ran on the host, and how many bytes of DRAM it moved."""
+    return f"on the host: {', '.join(hosts)}; {read:,} bytes read, {written:,} written, its time not counted"
+
+
 def add_lower(commands: Any) -> None:
     """Add the parser of ``lower``."""
     lower = commands.add_parser("lower", help="a network's graph, and what each node becomes on the accelerator",

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from hbfp import files, generator
 from hbfp.golden.command.progress import Bars
-from hbfp.golden.lower.command import add_exclude, check_exclude, lowered
+from hbfp.golden.lower.command import add_exclude, check_exclude, lowered, traffic
 from hbfp.golden.lower.names import zoo_text
 from hbfp.manifest import Manifest
 from hbfp.options import add_system_options, system_from_args
@@ -229,8 +229,7 @@ def _perf(args, accelerator, memory, estimate, noise):
     if args.exclude:
         written, read = (sum(each) for each in zip(*(part.moved() for part in made.parts), strict=True))
         extra = {"hosts": made.hosts, "read": read, "written": written}
-        console.print(f"on the host: {', '.join(made.hosts)}; {read:,} bytes read, {written:,} written, its time not "
-                      "counted", markup=False, soft_wrap=True)
+        console.print(traffic(**extra), markup=False, soft_wrap=True)
     for name, path in write_files(args, *several[0], title) if programs else ():
         console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
     if args.json is not None:
