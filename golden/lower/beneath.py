@@ -5,7 +5,9 @@ behind a product that it does not need, such as that of attention's values, and 
 each other, each with a part of V.
 """
 
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import torch
 from torch import fx
@@ -15,6 +17,7 @@ from hbfp.isa.instructions import Opcode
 from hbfp.program import Product
 
 from .among import followed
+from .errors import LoweringError
 from .graph import reached
 from .schedule import Emission
 
@@ -22,6 +25,14 @@ hbfp = torch.ops.hbfp
 #: Of how many equal parts of V the softmax has one; the product has the rest.
 PARTS = 4
 _PRODUCTS = (hbfp.linear.default, hbfp.conv2d.default)
+Made = TypeVar("Made")
+
+
+def with_or_without(make: Callable[[bool], Made]) -> Made:
+    """What ``make`` gives where softmax may stand beneath products, or, if a part of V is too small for that, not."""
+    with suppress(LoweringError):
+        return make(True)
+    return make(False)
 
 
 class Beneath:

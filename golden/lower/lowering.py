@@ -14,7 +14,7 @@ from hbfp.program import Layer, Program
 from hbfp.system import Accelerator
 
 from .became import Became
-from .beneath import Beneath
+from .beneath import Beneath, with_or_without
 from .builder import Builder
 from .errors import LoweringError
 from .graph import traced
@@ -92,19 +92,15 @@ def lower(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelera
     """
     check_kind("accelerator", accelerator, Accelerator)
     check_kind("model", model, torch.nn.Module)
-    graph, nets = traced(model, inputs, accelerator), []
+    graph = traced(model, inputs, accelerator)
     nodes = list(graph.nodes)
-    for among in (True, False):
+
+    def made(beneath: bool) -> Lowered:
         graph.nodes[:] = nodes
-        nets = [Network(graph, Builder(accelerator))]
-        if among:
-            nets[0].beneath = Beneath(nets[0])
-        try:
-            return finished(nets[0].build, nets, yields)
-        except LoweringError:    # perhaps of what a part of V is too small for
-            if not among:
-                raise
-    raise AssertionError
+        net = Network(graph, Builder(accelerator))
+        net.beneath = Beneath(net) if beneath else None
+        return finished(net.build, [net], yields)
+    return with_or_without(made)
 
 
 def lower_job(models: Sequence[torch.nn.Module], inputs: Sequence[tuple[Any, ...]], accelerator: Accelerator, *,

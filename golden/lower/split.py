@@ -6,6 +6,7 @@ where the next program has it as an input.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from hbfp.system import Accelerator
 
 from . import became
 from .became import Became
-from .beneath import Beneath
+from .beneath import Beneath, with_or_without
 from .builder import Builder
 from .errors import LoweringError, layer
 from .graph import Graph, named, place, traced
@@ -164,13 +165,7 @@ def lower_split(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Ac
             differ(graph.results[node], wanted) for node, wanted in zip(graph.outputs, graph.wanted, strict=True)):
         raise LoweringError(DIFFERENT)
     stages = _stages(graph)
-    for among in (True, False):
-        try:
-            return _split(graph, stages, accelerator, among)
-        except LoweringError:    # perhaps of what a part of V is too small for
-            if not among:
-                raise
-    raise AssertionError
+    return with_or_without(partial(_split, graph, stages, accelerator))
 
 
 def _stages(graph: Graph) -> dict[fx.Node, int]:
@@ -182,8 +177,8 @@ def _stages(graph: Graph) -> dict[fx.Node, int]:
     return stages
 
 
-def _split(graph, stages, accelerator, among):
-    """The programs, stage by stage; ``among``: whether softmax may stand beneath products."""
+def _split(graph, stages, accelerator, beneath):
+    """The programs, stage by stage; ``beneath``: whether softmax may stand beneath products."""
     calls = [node for node in graph.nodes if node.target == HOST]
     back = {node for call in calls for node in call.users if node in stages}      # what the host gives
     taken = {node for call in calls for node in call.all_input_nodes}
@@ -197,7 +192,7 @@ def _split(graph, stages, accelerator, among):
         if own:
             net = Network(_of(graph, own, back, stages), Builder(accelerator), values=values)
             net.build.dram.end = end
-            net.beneath = Beneath(net) if among else None
+            net.beneath = Beneath(net) if beneath else None
             part.lowered = finished(net.build, [net])
             values = {node: each for node, each in net.values.items() if isinstance(each, Value)}
             end = net.build.dram.end
