@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hbfp.isa.instructions import Opcode
 from hbfp.program import Program
 from hbfp.system import Accelerator
 
@@ -124,7 +125,7 @@ def resumed(program: Program, pieces: Sequence[tuple[int, int]], cycles: int, la
     """
     accelerator = program.accelerator
     joined, contexts = _joined([program], accelerator)
-    unit, found = joined.instructions["unit"], np.zeros(len(pieces), np.int64)
+    unit, opcode, found = *(joined.instructions[name] for name in ("unit", "opcode")), np.zeros(len(pieces), np.int64)
     before = np.zeros((len(unit) + 1, queue.UNITS), np.int64)
     before[np.arange(len(unit)) + 1, unit] = 1
     before = before.cumsum(axis=0)
@@ -136,7 +137,9 @@ def resumed(program: Program, pieces: Sequence[tuple[int, int]], cycles: int, la
         start["place"], start["done"] = first, before[first]
         state = machine.fresh(accelerator, latency, dram_latency, bandwidth, False)
         state["banks"]["done"][0] = accesses[first]
+        last, opcode[stop] = opcode[stop], Opcode.HALT    # nobody waits for what is behind it
         run(state, start, joined, cycles)
+        opcode[stop] = last
         own = completed[unit[first:stop] > 0]
         if (own < 0).any():
             raise EndlessError(f"Instructions {first} to {stop - 1} are not complete in {cycles} cycles")
