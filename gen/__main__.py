@@ -21,7 +21,7 @@ from hbfp import describe
 from hbfp.command import Parser, run
 from hbfp.design import Design
 from hbfp.files import output, replacing
-from hbfp.golden.spec.dispatch import ADDRESS_RANGE, COUNTER_RANGE, DEPTH_RANGE, TAG_RANGE, TIME_RANGE
+from hbfp.golden.spec.dispatch import ADDRESS_RANGE, COUNTER_RANGE, DEPTH_RANGE, STAMPED_RANGE, TAG_RANGE, TIME_RANGE
 from hbfp.golden.spec.networks import COPIES, PORTS_RANGE
 from hbfp.golden.spec.networks import WIDTH_RANGE as PAYLOAD_RANGE
 from hbfp.golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
@@ -125,6 +125,7 @@ PART_OPTIONS = {"lanes": ("elements a cycle", LANES_RANGE), "beats": ("beats of 
                 "registers": ("rows that the unit holds", REGISTERS_RANGE),
                 "address": ("bits of an address", ADDRESS_RANGE), "tag": ("bits of a request's tag", TAG_RANGE),
                 "time": ("bits of a time in cycles", TIME_RANGE), "counter": ("bits of a counter", COUNTER_RANGE),
+                "stamped": ("1: others may say from when on a request counts", STAMPED_RANGE),
                 "pods": ("ports, one for each pod: a power of two", PORTS_RANGE),
                 "copies": ("copies of the butterfly: a power of two", (COPIES[0], COPIES[-1])),
                 "width": ("bits of a payload", PAYLOAD_RANGE)}

@@ -50,9 +50,10 @@ def build(unit: DispatchUnit = SMALL) -> Player:
 def _check(requests, seed, json_file):
     """Run all cases; the exit status."""
     console = Console(highlight=False)
-    player, chosen, rows, total = build(), cases(requests, seed), [], Comparison()
+    chosen, rows, total = cases(requests, seed), [], Comparison()
+    players = {unit: build(unit) for unit in {case.unit: None for case in chosen}}
     for case in track(chosen, "runs", console=console, transient=True):
-        result, cycles, twin = compare(player, SMALL, case)
+        result, cycles, twin = compare(players[case.unit], case)
         total += result
         rows.append({"case": case.name, "cycles": cycles, "compared": result.compared, "mismatches": result.mismatches,
                      "completed": twin.tally.values[0]})

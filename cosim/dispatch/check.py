@@ -6,6 +6,7 @@ none, more requests than can be served, resets in the middle; and waits and runs
 """
 
 import random
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,10 @@ SERVICE, QUANTUM = 120, 25
 BATCH, TIMEOUT = 4, 300
 #: Small, so that queues fill, times wrap and counters end.
 SMALL = DispatchUnit(depth=16, address=16, tag=8, time=9, counter=10)
+#: The same where requests are told behind their time; no quantum lasts for a period.
+STAMPED = replace(SMALL, time=11, stamped=1)
+#: States in which it may be told of them.
+_TOLD = ("CHOOSE", "PAUSE", "TIME", "COUNT")
 #: Payload fields of each stream, lowest first; widths by :func:`_widths`.
 _FIELDS = {"i_request": ("address", "address", "tag"), "o_item": ("address", "address", "tag"),
            "o_start": ("flag", "batch"), "o_completion": ("tag", "time", "time", "time")}
@@ -42,10 +47,12 @@ class Case:
     faults: bool = False
     service: int = SERVICE
     quantum: int = QUANTUM
+    unit: DispatchUnit = SMALL
 
 
 def cases(requests: int = 1000, seed: int = 1) -> list[Case]:
-    """Every policy under every load, then faults under every policy, and times that wrap under every policy."""
+    """Every policy under every load, then faults under every policy, times that wrap under every policy, and such where
+    requests are told late."""
     found = policies(BATCH, TIMEOUT)
     plain = [Case(f"{name}, load {load}", policy, load, requests, seed + n)
              for n, (name, policy) in enumerate(found.items()) for load in LOADS]
@@ -58,14 +65,23 @@ def cases(requests: int = 1000, seed: int = 1) -> list[Case]:
              for n, (name, policy) in enumerate(found.items())
              for timeout, service, quantum in ((2 * most // 3, SERVICE, most // 3), (most, SERVICE, most // 2),
                                                (most - 1, most + 1, 2 * most))]
-    return plain + faults + wraps
+    stamped = [Case(f"{name}, told late, load {load}", policy, load, requests, seed + n, unit=STAMPED)
+               for n, (name, policy) in enumerate(found.items()) for load in LOADS[::2]]
+    stamped += [replace(case, name=f"{case.name}, told late", unit=STAMPED) for case in faults]
+    # Waits of several periods, whether a timeout or other batches are what is waited for.
+    most = STAMPED.longest
+    stamped += [Case(f"{name}, told late, wrap {load}", replace(policy, timeout=most // 2), load, requests, seed + n,
+                     service=service, quantum=most // 3, unit=STAMPED)
+                for n, (name, policy) in enumerate(found.items())
+                for load, service in ((0.1, SERVICE), (2, 3 * most // 4))]
+    return plain + faults + wraps + stamped
 
 
 class _Surroundings:
     """Host, executor and reader of counters around a twin; makes the inputs of the next cycle."""
 
-    def __init__(self, unit, case):
-        self.unit, self.case, self.rng = unit, case, random.Random(case.seed)
+    def __init__(self, case):
+        self.unit, self.case, self.rng = case.unit, case, random.Random(case.seed)
         self.left = case.requests    # requests still to come
         self.policy = case.policy
         self.restart()
@@ -73,14 +89,23 @@ class _Surroundings:
     def restart(self):
         """After a reset nothing is offered and nothing runs."""
         self.request = self.done = self.counter = None
+        self.outside = deque[tuple[Request, int]]()    # those that are to be told, and since when they are there
         self.remaining, self.kind, self.items = None, False, 0
 
-    def inputs(self):
+    def inputs(self, twin):
         """What the twin sees in this cycle."""
-        rng, case = self.rng, self.case
+        rng, case, arrived = self.rng, self.case, None
         if self.request is None and self.left and rng.random() < case.load * BATCH / case.service:
             self.request = Request(rng.getrandbits(self.unit.address), rng.getrandbits(self.unit.address),
                                    self.left % 2 ** self.unit.tag)
+        if self.unit.stamped and self.request and len(self.outside) + twin.held < self.unit.depth:
+            self.outside.append((self.request, twin.now))
+            self.request, self.left = None, self.left - 1
+        request, holds = None if self.unit.stamped else self.request, False
+        if self.outside and twin.state in _TOLD:
+            holds = twin.now - self.outside[0][1] > self.unit.longest // 8    # nothing is chosen before it is told
+            if rng.random() < 0.7:
+                (request, arrived), holds = self.outside.popleft(), True
         if self.remaining is not None:
             self.remaining = max(self.remaining - 1, 0)
             if not self.remaining and not self.items and self.done is None:
@@ -99,12 +124,13 @@ class _Surroundings:
                     share=rng.choice((0, 1, 5, 8, 15, 16, 17)),
                     timeout=rng.choice((0, 1, 10, 100, TIMEOUT, self.unit.longest)),
                     patience=rng.choice((0, 20, 3 * QUANTUM)), closes=rng.random() < 0.5)
-        return Inputs(self.request, self.done, self.counter, *(rng.random() < case.pace for _ in range(4)), clear,
-                      self.policy)
+        policy = replace(self.policy, inference=False, training=False) if holds else self.policy
+        return Inputs(request, self.done, self.counter, *(rng.random() < case.pace for _ in range(4)), clear, policy,
+                      arrived)
 
     def see(self, inputs, outputs):
         """Take note of what was taken and started."""
-        if inputs.request and outputs.request_ready:
+        if inputs.request and inputs.arrived is None and outputs.request_ready:
             self.request, self.left = None, self.left - 1
         if inputs.done is not None and outputs.done_ready:
             self.done = None
@@ -121,7 +147,7 @@ class _Surroundings:
             self.items -= 1
 
 
-def record(unit: DispatchUnit, case: Case, limit: int = 2_000_000
+def record(case: Case, limit: int = 2_000_000
            ) -> tuple[list[Inputs | None], list[Outputs | None], Twin]:
     """Play a case against the twin.
 
@@ -130,18 +156,18 @@ def record(unit: DispatchUnit, case: Case, limit: int = 2_000_000
     (list of (Inputs or None), list of (Outputs or None), Twin)
         Cycle by cycle; None is a cycle of reset.
     """
-    surroundings, twin, quiet = _Surroundings(unit, case), Twin(unit), 0
+    surroundings, twin, quiet = _Surroundings(case), Twin(case.unit), 0
     inputs: list[Inputs | None] = [None]
     outputs: list[Outputs | None] = [None]
     stays = 20 * (SERVICE + TIMEOUT)
     while quiet < stays and len(inputs) < limit:
         if case.faults and surroundings.rng.random() < 0.0002:
-            twin = Twin(unit)
+            twin = Twin(case.unit)
             surroundings.restart()
             inputs.append(None)
             outputs.append(None)
             continue
-        now = surroundings.inputs()
+        now = surroundings.inputs(twin)
         out = twin.step(now)
         surroundings.see(now, out)
         inputs.append(now)
@@ -177,7 +203,8 @@ def ports_in(unit: DispatchUnit, inputs: Iterable[Inputs | None]) -> dict[str, l
     policy = [widths[kind] for _, kind in _POLICY]
     names = ["rst", "clear", "policy", *(f"{stream}__{part}" for stream in ("i_request", "i_done", "i_counter")
                                           for part in ("payload", "valid")),
-             *(f"{stream}__ready" for stream in ("o_start", "o_item", "o_completion", "o_counter"))]
+             *(f"{stream}__ready" for stream in ("o_start", "o_item", "o_completion", "o_counter")),
+             *(("told", "arrived") if unit.stamped else ())]
     columns: dict[str, list[int]] = {name: [] for name in names}
     words = {}
     for each in inputs:
@@ -190,6 +217,8 @@ def ports_in(unit: DispatchUnit, inputs: Iterable[Inputs | None]) -> dict[str, l
             row |= {"clear": each.clear, "policy": words[each.policy],
                     "o_start__ready": each.start_ready, "o_item__ready": each.item_ready,
                     "o_completion__ready": each.completion_ready, "o_counter__ready": each.counter_ready}
+            if each.arrived is not None:
+                row |= {"told": 1, "arrived": each.arrived % 2 ** (unit.time + 1)}
             for stream, value in (("i_request", each.request and _word(each.request, request)),
                                   ("i_done", each.done), ("i_counter", each.counter)):
                 if value is not None:
@@ -242,7 +271,7 @@ def differences(got: Mapping[str, np.ndarray],
     return sorted(found)
 
 
-def compare(player: Player, unit: DispatchUnit, case: Case) -> tuple[Comparison, int, Twin]:
+def compare(player: Player, case: Case) -> tuple[Comparison, int, Twin]:
     """Play one case on twin and Verilog.
 
     Returns
@@ -250,9 +279,9 @@ def compare(player: Player, unit: DispatchUnit, case: Case) -> tuple[Comparison,
     (Comparison, int, Twin)
         What all port values came to; the cycles; the twin at the end.
     """
-    inputs, outputs, twin = record(unit, case)
-    wanted = ports_out(unit, outputs)
-    found = differences(player.play(ports_in(unit, inputs)), wanted)
+    inputs, outputs, twin = record(case)
+    wanted = ports_out(case.unit, outputs)
+    found = differences(player.play(ports_in(case.unit, inputs)), wanted)
     lines = [f"{case.name}, cycle {cycle}: {name} is {have:#x} instead of {want:#x}"
              for cycle, name, have, want in found[:5]]
     return Comparison(sum(len(cycles) for cycles, _ in wanted.values()), len(found), lines), len(inputs), twin

@@ -6,6 +6,7 @@ from enum import IntEnum
 from hbfp.checks import check_range
 
 DEPTH_RANGE, ADDRESS_RANGE, TAG_RANGE, TIME_RANGE, COUNTER_RANGE = (2, 4096), (8, 64), (1, 64), (5, 48), (4, 64)
+STAMPED_RANGE = 0, 1
 #: A quantum of training is paid for in parts of 1/16 of the time that passes.
 SHARE_WHOLE = 16
 
@@ -27,6 +28,8 @@ class DispatchUnit:
         as 2^time - 1, and sets an error.
     counter : int
         Bits of a counter, 4 to 64; counters saturate.
+    stamped : int
+        1: somebody else may say from when on a request counts, of one that was there before the dispatcher was told.
 
     Raises
     ------
@@ -38,6 +41,7 @@ class DispatchUnit:
     tag: int = 16
     time: int = 32
     counter: int = 48
+    stamped: int = 0
 
     def __post_init__(self):
         check_range("Depth", self.depth, *DEPTH_RANGE, " requests")
@@ -47,6 +51,7 @@ class DispatchUnit:
         check_range("Tag width", self.tag, *TAG_RANGE, " bits")
         check_range("Time width", self.time, *TIME_RANGE, " bits")
         check_range("Counter width", self.counter, *COUNTER_RANGE, " bits")
+        check_range("Stamped", self.stamped, *STAMPED_RANGE)
 
     @property
     def parameters(self) -> dict[str, int]:

@@ -29,6 +29,8 @@ class Ages(Component):
         A request waits, or comes in this cycle.
     tail, head : ``In``
         Places, after this cycle: of the request that comes next, of the oldest that was not handed over.
+    early : ``In(1)``
+        What comes in this cycle counts from the period before.
     moves : ``In(1)``
         A request is handed over in this cycle.
     takes : ``In(1)``
@@ -44,8 +46,8 @@ class Ages(Component):
     @staticmethod
     def ports(unit):
         place = index(unit.depth)
-        return {"turns": In(1), "waits": In(1), "tail": In(place), "head": In(place), "moves": In(1), "takes": In(1),
-                "waiting": Out(1), "running": Out(1), "border": Out(place)}
+        return {"turns": In(1), "waits": In(1), "tail": In(place), "head": In(place), "early": In(1), "moves": In(1),
+                "takes": In(1), "waiting": Out(1), "running": Out(1), "border": Out(place)}
 
     def body(self, platform):
         m, place = Module(), index(self.params.depth)
@@ -55,18 +57,20 @@ class Ages(Component):
         later_running = Signal()
         stay = Signal()
         later_stay = Signal()
+        kept = Signal(place)
         runs = Signal()
         later_runs = Signal()
         m.d.comb += [
             stay.eq(self.waiting & ~(self.moves & (self.head == border))),
-            later_stay.eq(later_waiting & ~(self.moves & (self.head == later))),
+            later_stay.eq(later_waiting & ~(self.moves & (self.head == later)) | self.early),
+            kept.eq(Mux(self.early, self.tail, later)),
             self.border.eq(border), runs.eq(Mux(self.takes, self.waiting, self.running)),
             later_runs.eq(Mux(self.takes, later_waiting, later_running)),
         ]
         with m.If(self.turns):
-            m.d.sync += [border.eq(later), later.eq(self.tail), self.waiting.eq(later_stay),
+            m.d.sync += [border.eq(kept), later.eq(self.tail), self.waiting.eq(later_stay),
                          later_waiting.eq(self.waits), self.running.eq(later_runs), later_running.eq(1)]
         with m.Else():
-            m.d.sync += [self.waiting.eq(stay), later_waiting.eq(later_stay), self.running.eq(runs),
+            m.d.sync += [later.eq(kept), self.waiting.eq(stay), later_waiting.eq(later_stay), self.running.eq(runs),
                          later_running.eq(later_runs)]
         return m

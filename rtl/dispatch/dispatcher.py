@@ -1,5 +1,6 @@
 """The dispatcher: a queue of requests, batches and quanta of training for one executor, completions."""
 
+from dataclasses import replace
 from enum import IntEnum
 
 from amaranth import Cat, Const, Module, Mux, Signal
@@ -39,7 +40,7 @@ class Dispatcher(Component):
 
     Parameters
     ----------
-    depth, address, tag, time, counter : int
+    depth, address, tag, time, counter, stamped
         See :class:`golden.spec.dispatch.DispatchUnit`.
 
     Members
@@ -60,6 +61,9 @@ class Dispatcher(Component):
         Looked at whenever the executor is free.
     now : ``Out``
         The time: cycles since reset.
+    told, arrived, clock : ``In(1)``, ``In``, ``Out``
+        Where ``stamped``: the request of this cycle counts from ``arrived``, a time of ``clock``. Such requests come
+        while the executor is free and nothing is chosen, in the order of their times, which are less than 2^time ago.
     overdue : ``Out(1)``
         The training program is overdue; stays until its ``i_done``.
     error, clear : ``Out``, ``In(1)``
@@ -70,7 +74,9 @@ class Dispatcher(Component):
 
     @staticmethod
     def ports(unit):
+        clock = clock_bits(unit)
         return {
+            **({"told": In(1), "arrived": In(clock), "clock": Out(clock)} if unit.stamped else {}),
             "i_request": In(stream.Signature(request_layout(unit))),
             "o_start": Out(stream.Signature(start_layout(unit))),
             "o_item": Out(stream.Signature(request_layout(unit))),
@@ -83,29 +89,33 @@ class Dispatcher(Component):
         }
 
     def body(self, platform):
-        m, unit = Module(), self.params
+        m, unit = Module(), replace(self.params, stamped=0)    # which is nothing to its parts
         m.submodules.choice = choice = Choice.made(unit)
         m.submodules.report = report = Report.made(unit)
         m.submodules.tally = tally = Tally.made(unit)
         m.submodules.ages = ages = Ages.made(unit)
         clock = Signal(clock_bits(unit))
+        told = self.told if self.params.stamped else Const(0)
+        when = Mux(told, self.arrived, clock) if self.params.stamped else clock
         connect(m, report.o_tally, tally.i_second)
         connect(m, wiring.flipped(self.i_counter), tally.i_address)
         connect(m, wiring.flipped(self.o_counter), tally.o_value)
         connect(m, wiring.flipped(self.o_completion), report.o_completion)
         m.d.comb += [choice.policy.eq(self.policy), self.now.eq(clock)]
         m.d.sync += clock.eq(clock + 1)
-        queue = self._queue(m, choice, report, ages, clock)
-        self._executor(m, choice, report, tally, ages, queue, clock)
+        if self.params.stamped:
+            m.d.comb += self.clock.eq(clock)
+        queue = self._queue(m, choice, report, ages, clock, told, when)
+        self._executor(m, choice, report, tally, ages, queue, clock, told, when)
         return m
 
-    def _queue(self, m, choice, report, ages, clock):
+    def _queue(self, m, choice, report, ages, clock, told, when):
         """A ring of requests: those not yet reported, those that run, those that wait.
 
         Returns
         -------
-        (Ram, Signal)
-            Its ``r_en`` reads the request that runs next, and its arrival; how many wait.
+        (Ram, Signal, Signal)
+            Its ``r_en`` reads the request that runs next, and its arrival; how many wait; whether one comes.
         """
         unit = self.params
         m.submodules.requests = requests = Ram(unit.depth, queue_layout(unit).size)
@@ -118,21 +128,34 @@ class Dispatcher(Component):
         request = self.i_request.payload
         m.d.comb += [
             self.i_request.ready.eq(held != unit.depth), push.eq(self.i_request.valid & self.i_request.ready),
-            requests.w_en.eq(push), requests.w_addr.eq(free), requests.w_data.eq(Cat(request, clock)),
+            requests.w_en.eq(push), requests.w_addr.eq(free), requests.w_data.eq(Cat(request, when)),
             requests.r_addr.eq(place), Cat(self.o_item.payload).eq(requests.r_data),
-            arrivals.w_en.eq(push), arrivals.w_addr.eq(free), arrivals.w_data.eq(Cat(request.tag, clock)),
+            arrivals.w_en.eq(push), arrivals.w_addr.eq(free), arrivals.w_data.eq(Cat(request.tag, when)),
             arrivals.r_en.eq(report.r_en), arrivals.r_addr.eq(report.r_addr), Cat(report.r_data).eq(arrivals.r_data),
             ages.turns.eq(self.now.all()), ages.waits.eq(waiting.any() | push),
             ages.moves.eq(self.o_item.valid & self.o_item.ready), ages.tail.eq(free + push),
-            ages.head.eq(place + ages.moves),
+            ages.head.eq(place + ages.moves), ages.early.eq(push & told & (when[-1] != clock[-1])),
         ]
         m.d.sync += [free.eq(ages.tail), held.eq(held + push - report.freed), place.eq(ages.head),
                      waiting.eq(waiting + push - Mux(ages.takes, choice.count, 0))]
-        return requests, waiting
+        return requests, waiting, push
 
-    def _executor(self, m, choice, report, tally, ages, queue, clock):
+    def _first(self, m, choice, push, waiting, when, oldest):
+        """From when on the oldest request counts: ``oldest`` once it was read, or, of one that came while none waited
+        and is told behind its time, from its coming on."""
+        if not self.params.stamped:
+            return oldest
+        first = Signal.like(when, reset_less=True)
+        fresh = Signal()
+        with m.If(push & ~waiting.any()):
+            m.d.sync += [first.eq(when), fresh.eq(1)]
+        with m.If(choice.batch):
+            m.d.sync += fresh.eq(0)
+        return Mux(fresh, first, oldest)
+
+    def _executor(self, m, choice, report, tally, ages, queue, clock, told, when):
         """One thing at a time: choose, start, hand over the batch, wait until it is done, count."""
-        unit, (requests, waiting) = self.params, queue
+        unit, (requests, waiting, push) = self.params, queue
         training = Signal()
         late = Signal()
         turn = Signal()
@@ -155,6 +178,7 @@ class Dispatcher(Component):
         among = Signal.like(waiting, reset_less=True)
         age = Signal(len(clock))
         oldest = requests.r_data[-len(clock):]    # once it is known
+        tells = push & told
         done = self.i_done.valid & self.i_done.ready
         m.d.comb += [
             choice.turn.eq(turn), choice.barred.eq(abandoned | self.error[Cause.OVERDUE]), self.overdue.eq(abandoned),
@@ -163,7 +187,8 @@ class Dispatcher(Component):
             passed.eq((elapsed >= Mux(choosing, self.policy.timeout, self.policy.patience))
                       | Mux(choosing, ages.waiting, excess)),
             excess.eq(elapsed[-1] | halves.all()),
-            choice.waiting.eq(Mux(closed, among, waiting)), age.eq(clock - oldest),
+            choice.waiting.eq(Mux(closed, among, waiting)),
+            age.eq(when - self._first(m, choice, push, waiting, when, oldest)),
             choice.settled.eq(tally.cleared & (known | ~choice.waiting.any())),
             report.count.eq(count), report.started.eq(since), report.finished.eq(clock),
             report.begins.eq(ends & ~training), report.aged.eq(ages.running), report.border.eq(ages.border),
@@ -187,11 +212,16 @@ class Dispatcher(Component):
             m.d.sync += [span.eq(elapsed | excess.replicate(unit.time)), since.eq(clock), halves.eq(half)]
         with m.Elif(half & ~halves.all()):
             m.d.sync += halves.eq(halves + 1)
-        with m.If(self.policy.closes & training & ~choosing):
-            m.d.comb += requests.r_en.eq(waiting.any() & ~known)
-            m.d.sync += known.eq(waiting.any())
-            with m.If(known & ~closed & ((age >= self.policy.timeout) | ages.waiting)):
-                m.d.sync += [closed.eq(1), among.eq(waiting)]
+        with m.If(self.policy.closes & training):
+            with m.If(~choosing):
+                m.d.comb += requests.r_en.eq(waiting.any() & ~known)
+                m.d.sync += known.eq(waiting.any())
+            due = (age >= self.policy.timeout) | ages.waiting & ~tells
+            with m.If(Mux(tells, waiting.any(), known & ~choosing)):
+                with m.If(due & ~closed):
+                    m.d.sync += [closed.eq(1), among.eq(waiting)]
+                with m.Elif(tells & closed & ~due):    # it came before that, and is told behind it
+                    m.d.sync += among.eq(among + 1)
         state = Signal(State)
         with m.If(state == State.CHOOSE):
             m.d.comb += [choosing.eq(1), self.i_done.ready.eq(1), ages.takes.eq(choice.batch)]

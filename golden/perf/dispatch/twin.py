@@ -49,6 +49,7 @@ class Inputs:
     counter_ready: bool = True
     clear: bool = False
     policy: Policy = field(default_factory=Policy)
+    arrived: int | None = None    # from when on the request counts, if not from now on
 
 
 @dataclass
@@ -270,8 +271,9 @@ class Twin:
         if late or (begins and elapsed > self.unit.longest):
             fault |= 1 << Cause.TIME
         freed = self.report.advance(inputs.completion_ready, reported)
-        if policy.closes and self.training and state != "CHOOSE":
-            self._close(policy)
+        came = self.now if inputs.arrived is None else inputs.arrived
+        if policy.closes and self.training:
+            self._close(policy, came, bool(inputs.request and outputs.request_ready and inputs.arrived is not None))
         self._executor(inputs, chosen, ends, overdue, counted)
         if begins:
             self.span = min(elapsed, self.unit.longest)
@@ -280,18 +282,24 @@ class Twin:
         limit = 2 ** (self.unit.time + 4) - 1
         self.debt = min(max(self.debt + (SHARE_WHOLE if running else 0) - policy.share, 0), limit)
         if inputs.request and outputs.request_ready:
-            self.waiting.append((inputs.request, self.now))
+            self.waiting.append((inputs.request, came))
             self.held += 1
         self.held -= freed
         self.error = (0 if inputs.clear else self.error) | fault
         self.now += 1
         return outputs
 
-    def _close(self, policy: Policy) -> None:
-        """Beside a quantum: the age of the oldest request is read, then looked at."""
-        if self.known and self.closed is None and self.now - self.waiting[0][1] >= policy.timeout:
-            self.closed = len(self.waiting)
-        self.known = bool(self.waiting)
+    def _close(self, policy: Policy, came: int, told: bool) -> None:
+        """Beside a quantum: the age of the oldest request is read, then looked at; behind it too, as others are told.
+        """
+        beside = self.state != "CHOOSE"
+        if self.waiting if told else beside and self.known:
+            due = came - self.waiting[0][1] >= policy.timeout
+            if due and self.closed is None:
+                self.closed = len(self.waiting)
+            elif told and self.closed is not None and not due:
+                self.closed += 1
+        self.known = bool(self.waiting) if beside else self.known
 
     def _executor(self, inputs: Inputs, chosen: Start | None, ends: bool, overdue: bool, counted: bool) -> None:
         """The next state of choosing, starting, handing over, waiting and counting."""

@@ -19,7 +19,7 @@ def undefined(player, wanted):
 
 def played(folder, change=lambda text: text):
     """The inputs of the case, what must come out of it, and the player that has played it."""
-    inputs, outputs, _ = record(SMALL, CASE)
+    inputs, outputs, _ = record(CASE)
     manifest = Manifest.load(generator.emitted("dispatch", words(SMALL)))
     player = FourStatePlayer(manifest, folder, change)
     player.play(ports_in(SMALL, inputs))
