@@ -25,9 +25,9 @@ COUNT = 48
 SETTINGS = ("request_input", "request_output", "request_tag", "policy", "timeout", "patience", "count_select")
 
 
-def unit(depth):
+def unit(depth, stamped=0):
     """The dispatcher that is inside."""
-    return DispatchUnit(depth=depth, address=WORD, tag=WORD, time=WORD, counter=COUNT)
+    return DispatchUnit(depth=depth, address=WORD, tag=WORD, time=WORD, counter=COUNT, stamped=stamped)
 
 
 def settings_layout():
@@ -90,7 +90,7 @@ class Front(Component):
 
     def body(self, platform):
         m, params, settings = Module(), self.params, self.settings
-        m.submodules.dispatcher = inside = Dispatcher.made(unit(params.dispatch))
+        m.submodules.dispatcher = inside = Dispatcher.made(unit(params.dispatch, int(params.dispatch_ring)))
         self._policy(m, inside)
         self._executor(m, inside)
         self._completions(m, inside)
@@ -155,7 +155,10 @@ class Front(Component):
         places = self.params.dispatch
         owed = Signal(range(2 * places + 1))    # requests and completions that are held
         request = inside.i_request
-        m.d.comb += [self.starting.eq(inside.o_start.valid), self.room.eq(Mux(owed < places, places - owed, 0))]
+        m.d.comb += [
+            self.starting.eq(inside.o_start.valid), self.room.eq(Mux(owed < places, places - owed, 0)),
+            self.clock.eq(inside.clock), inside.told.eq(self.good), inside.arrived.eq(self.arrived),
+        ]
         m.d.sync += owed.eq(owed + (request.valid & request.ready | self.refused) - (self.takes & self.completion[0]))
 
     def _completions(self, m, inside):

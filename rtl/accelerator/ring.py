@@ -11,6 +11,7 @@ from hbfp.isa.registers import WORD
 
 from ..lib.component import Component
 from ..lib.layout import StructLayout
+from ..lib.memory import Ram
 from ..lib.names import parameter
 from .axi import BUS_BITS
 from .reader import fetch_layout
@@ -20,8 +21,8 @@ from .sizes import Sizes
 SETTINGS = ("ring_low", "ring_high", "ring_size", "ring_first", "ring_last", "ring_tail")
 #: Cycles behind the last descriptor of a job until the next may begin: the dispatcher chooses in them.
 GAP = 2
-#: Bits of a reason.
-REASON = max(Refusal).bit_length()
+#: Bits of a reason, and of the dispatcher's clock.
+REASON, CLOCK = max(Refusal).bit_length(), WORD + 1
 
 
 def ring_layout():
@@ -31,8 +32,9 @@ def ring_layout():
 
 def front_signature(places):
     """What a ring and the front tell each other, as the ring sees it: :class:`Ring` has what it means."""
-    return Signature({"room": In(range(places + 1)), "starting": In(1), "on": Out(1), "holds": Out(1),
-                      "descriptor": Out(descriptor_layout()), "good": Out(1), "refused": Out(1), "why": Out(REASON)})
+    return Signature({"room": In(range(places + 1)), "starting": In(1), "clock": In(CLOCK), "on": Out(1),
+                      "holds": Out(1), "descriptor": Out(descriptor_layout()), "arrived": Out(CLOCK), "good": Out(1),
+                      "refused": Out(1), "why": Out(REASON)})
 
 
 def descriptor_layout():
@@ -43,11 +45,13 @@ def descriptor_layout():
 class Ring(Component):
     """Reads descriptors between programs, and gives good ones on.
 
-    A job is of as many as wait, as there is ``room`` for, and as a batch may have, whichever is least. It begins only
-    while the machine is ``free`` and nothing is ``starting``; as long as one is due or under way, ``holds`` keeps the
-    dispatcher from choosing, and for :data:`GAP` cycles behind one it does not. Bursts, of :data:`CHUNK` beats or
-    ``burst``, the largest power of two that the accelerator's allows, end at multiples of that. A descriptor that comes
-    in cycle t is given on, or refused, in t + 1; whoever takes it has room, since a job is of no more.
+    A descriptor counts from the cycle in which it is stamped: those that the host has told of are, one a cycle, as far
+    as there is ``room``. A job is of as many as are stamped and as a batch may have, whichever is less. It begins only
+    when no more are to be stamped, while the machine is ``free`` and nothing is ``starting``; as long as one is due or
+    under way, ``holds`` keeps the dispatcher from choosing, and for :data:`GAP` cycles behind one it does not. Bursts,
+    of :data:`CHUNK` beats or ``burst``, the largest power of two that the accelerator's allows, end at multiples of
+    that. A descriptor that comes in cycle t is given on, or refused, in t + 1; whoever takes it has room, since a job
+    is of no more.
 
     Members
     -------
@@ -57,16 +61,16 @@ class Ring(Component):
         Number of the next descriptor.
     attached, free : ``In(1)``
         The dispatcher has the contexts; nobody has the machine.
-    room, starting : ``In``
-        Requests that there is room for, with their completions; the dispatcher starts something.
+    room, starting, clock : ``In``
+        Requests that there is room for, with their completions; the dispatcher starts something; its time.
     on, holds : ``Out(1)``
         There is a ring, or one is being read; nothing is to be chosen.
     request : ``Out(stream.Signature(fetch_layout))``
         A burst.
     valid, data, failed : ``In``
         A beat has come: the descriptor, and whether the response is an error.
-    descriptor : ``Out(descriptor_layout)``
-        What came; where its read failed, its number stands for its tag.
+    descriptor, arrived : ``Out(descriptor_layout)``, ``Out``
+        What came; where its read failed, its number stands for its tag. From when on it counts.
     good, refused, why : ``Out``
         It is a request; it is none, and why.
     """
@@ -97,6 +101,9 @@ class Ring(Component):
         most = max(chunk, params.requests)
         size = settings.ring_size[:4]
         there = Signal()
+        m.submodules.stamps = stamps = Ram(params.dispatch, CLOCK)
+        stamped = Signal(NUMBER)              # the next that is
+        stamping = Signal()
         waiting = Signal(NUMBER)
         job = Signal(range(params.requests + 1))
         asked = Signal(NUMBER)                # the next that is asked for
@@ -108,15 +115,19 @@ class Ring(Component):
         due = Signal()
         beats = Signal(range(most + 1))
         aligned = Signal(range(chunk + 1))
-        least = Mux(waiting < self.room, waiting, self.room)
+        places = params.dispatch - 1
         m.d.comb += [
-            there.eq(size >= LEAST), waiting.eq(settings.ring_tail[:NUMBER] - self.head),
-            job.eq(Mux(least < params.requests, least, params.requests)), busy.eq(to_come.any() | came),
-            due.eq(there & self.attached & job.any() & ~gap.any() & ~busy), self.on.eq(there | busy),
+            there.eq(size >= LEAST), waiting.eq(stamped - self.head),
+            stamping.eq(there & (stamped != settings.ring_tail[:NUMBER]) & (waiting < self.room)),
+            stamps.w_en.eq(stamping), stamps.w_addr.eq(stamped & places), stamps.w_data.eq(self.clock),
+            stamps.r_en.eq(self.valid), stamps.r_addr.eq(self.head + came & places), self.arrived.eq(stamps.r_data),
+            job.eq(Mux(waiting < params.requests, waiting, params.requests)), busy.eq(to_come.any() | came),
+            due.eq(there & self.attached & job.any() & ~stamping & ~gap.any() & ~busy), self.on.eq(there | busy),
             self.holds.eq(due | busy), aligned.eq(chunk - (asked & chunk - 1)),
             beats.eq(Mux(to_ask < aligned, to_ask, aligned)), self.request.valid.eq(to_ask.any()),
             self.request.payload.beats.eq(beats), self.request.payload.address.eq(self._address(asked, size)),
         ]
+        m.d.sync += stamped.eq(stamped + stamping)
         with m.If(due & self.free & ~self.starting):
             m.d.sync += [to_ask.eq(job), to_come.eq(job)]
         with m.If(self.request.valid & self.request.ready):

@@ -81,7 +81,7 @@ def test_it_is_the_models_ring(seed):
     pick = random.Random(seed)
     burst, job, latency = pick.choice((1, 3, 8, 32)), pick.choice((1, 3, 5)), pick.randint(1, 12)
     reads, bandwidth = pick.randint(1, 4), pick.choice((32, 64, 9))
-    part = Attached(burst, reads, job)
+    part, clock = Attached(burst, reads, job), (1 << 33) - 500
     chunk = min(CHUNK, 1 << burst.bit_length() - 1)
     every = [laid(pick, number) for number in range(300)]
     wanted = Ring(Reads(latency, bandwidth, 32, job, chunk, reads), PLACES,
@@ -105,6 +105,7 @@ def test_it_is_the_models_ring(seed):
             ctx.set(part.starting, starting)
             ctx.set(part.room, max(PLACES - owed, 0))
             ctx.set(part.tail, tail)
+            ctx.set(part.clock, clock + cycle)
             ctx.set(part.arready, 1)
             ctx.set(part.rvalid, shown is not None)
             if shown:
@@ -122,6 +123,7 @@ def test_it_is_the_models_ring(seed):
                 found = ctx.get(part.descriptor.as_value())
                 assert found & (1 << 96) - 1 == sum(value << 32 * n for n, value in enumerate(given[0]))
                 assert ctx.get(part.why) == (given[1] or 0)
+                assert ctx.get(part.arrived) == (clock + wanted.stamps[0]) % (1 << 33)
                 seen.append(given[1])
                 owed += 1
             wanted.step(cycle, free and not starting)

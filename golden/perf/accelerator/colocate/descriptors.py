@@ -67,6 +67,8 @@ class Ring:
         Requests and completions that are held.
     head : int
         Number of the next that is given on.
+    stamps : deque of int
+        From when on those count that were stamped and not given on, from the next on.
     """
     reads: Reads
     places: int
@@ -74,6 +76,7 @@ class Ring:
     tail: int = 0
     owed: int = 0
     head: int = 0
+    stamps: deque[int] = field(default_factory=deque)
     _asked: int = 0
     _to_ask: int = 0
     _to_come: int = 0
@@ -93,12 +96,17 @@ class Ring:
     @property
     def job(self) -> int:
         """Descriptors of the next job."""
-        return min(self.tail - self.head, max(self.places - self.owed, 0), self.reads.job)
+        return min(len(self.stamps), self.reads.job)
+
+    @property
+    def stamping(self) -> bool:
+        """Whether one is stamped in this cycle: there is one, and room for it."""
+        return len(self.stamps) < min(self.tail - self.head, self.places - self.owed)
 
     @property
     def due(self) -> bool:
         """Whether a job is to begin."""
-        return not self.busy and not self._gap and self.job > 0
+        return not self.busy and not self._gap and not self.stamping and self.job > 0
 
     @property
     def holds(self) -> bool:
@@ -108,7 +116,7 @@ class Ring:
     @property
     def still(self) -> bool:
         """Whether nothing changes but by the tail and by room."""
-        return not self.busy and not self._gap
+        return not self.busy and not self._gap and not self.stamping
 
     @property
     def given(self) -> tuple[Request, Refusal | None] | None:
@@ -118,11 +126,14 @@ class Ring:
     def step(self, now: int, begins: bool) -> None:
         """To the next cycle; ``begins``: the machine is free, and nothing starts."""
         reads, job, begins = self.reads, self.job, begins and self.due
+        if self.stamping:
+            self.stamps.append(now)
         arrives = self._beat(now)
         if self._gap:
             self._gap -= 1
         if self._came:
             self.head += 1
+            self.stamps.popleft()
             if not self._to_come:
                 self._gap = GAP
         self._came = arrives

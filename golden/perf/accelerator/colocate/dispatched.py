@@ -92,7 +92,7 @@ class Machine:
     def step(self, policy: Policy, request: Request | None = None) -> Outputs:
         """One cycle."""
         free = self.state is State.HOLD or self.state is State.IDLE and not self.waits
-        ring, refused = self.descriptors, False
+        ring, refused, arrived = self.descriptors, False, None
         wanted = replace(policy, training=False) if policy.training and not self.trains else policy
         if ring is not None:
             if ring.holds:
@@ -100,8 +100,10 @@ class Machine:
             if ring.given is not None:
                 given, why = ring.given
                 request, refused = (given, False) if why is None else (None, True)
+                arrived = ring.stamps[0]
         now = self.twin.now
-        out = self.twin.step(Inputs(request, self.over, start_ready=free, completion_ready=not refused, policy=wanted))
+        out = self.twin.step(Inputs(request, self.over, start_ready=free, completion_ready=not refused,
+                                    policy=wanted, arrived=arrived))
         start = out.start if free else None
         if ring is not None:
             ring.step(now, free and out.start is None)

@@ -107,8 +107,8 @@ class Plan:
     @property
     def delay(self) -> int:
         """Cycles by which training makes a request later at most, while no part of a batch waits behind a batch: those
-        of a quantum, and of a change of contexts."""
-        return self._quantum + OVERHEAD + _BEGIN
+        of a quantum, of a change of contexts, and of what a ring puts off."""
+        return self._quantum + OVERHEAD + _BEGIN + self.reading
 
     def later(self, cycles: NDArray[np.int64]) -> dict[str, int]:
         """By how many cycles training makes a request later at most, of those of each; what that is bound by, and how
