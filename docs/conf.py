@@ -31,6 +31,7 @@ exclude_patterns = ["api/modules"] if tags.has("docstrings") else []    # noqa: 
 myst_heading_anchors = 3
 # Types in docstrings are words ("path", "name"), of which several classes have one.
 suppress_warnings = ["ref.python"]
+smartquotes = not tags.has("docstrings")    # noqa: F821
 
 # What a module defines, not what it passes on.
 autodoc_default_options = {"members": True, "member-order": "bysource", "ignore-module-all": True}
@@ -90,12 +91,17 @@ def append_docstrings(app, docname, source):
     """A page ``api/PACKAGE`` ends with all docstrings of the package."""
     folder, _, package = docname.partition("/")
     for path in files(package) if folder == "api" else ():
-        source[0] += f"\n{path.name}\n{'-' * len(path.name)}\n"
+        source[0] += f"\n.. rubric:: {path.name}\n"    # no section: every page would have it in its navigation
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (ast.get_docstring(node) or "").splitlines()
                 keep_bars(app, None, None, None, None, lines)
                 source[0] += f"\n{NumpyDocstring(lines, app.config, app)}\n"
+
+
+def without_search(app):
+    """Nobody searches in docstrings without names: to read every word of them takes a tenth of the time."""
+    app.builder.search = False
 
 
 def keep_bars(app, what, name, obj, options, lines):
@@ -124,6 +130,7 @@ def setup(app):
     app.connect("autodoc-process-signature", own_signature)
     app.connect("doctree-read", keep_numbers)
     if app.tags.has("docstrings"):
+        app.connect("builder-inited", without_search)
         app.connect("source-read", append_docstrings)
     else:
         app.connect("builder-inited", write_modules)

@@ -1,6 +1,7 @@
 """Every command that a page or a command's help shows is accepted, up to where its work would begin."""
 
 import json
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -55,12 +56,10 @@ INSTEAD = {"resnet20": "mine.py"}
 NEEDS = {"--timing", "--period", "--equal-clock", "--liberty", "--scheduler", "--constants", "--help"}
 
 
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    """A folder with all that the pages name, and the tools that not every machine has."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "docs").symlink_to(ROOT / "docs")
-    (tmp_path / "build/lib").mkdir(parents=True)
+def filled_place(folder):
+    """Write all that the pages name, as seen from ``folder``, the current one."""
+    (folder / "docs").symlink_to(ROOT / "docs")
+    (folder / "build/lib").mkdir(parents=True)
     for n, name in enumerate(LIBRARIES):
         Path(name).write_text(LIBERTY.replace("tiny", f"tiny{n}", 1))
     Path("design.toml").write_text("rows = 4\nblock = [1, 4]\n")
@@ -68,15 +67,38 @@ def place(tmp_path, monkeypatch):
     Path("area.json").write_text(json.dumps({
         "system": Accelerator().as_dict(), "logic": 1e6, "memories": 1.2, "library": None,
         "components": [{"name": "elements", "logic": 1e5}]}))
-    monkeypatch.setattr(generate, "IMAGES", 1)
-    generate.GENERATORS["cifar10"](tmp_path / "cifar")
-    generate.GENERATORS["words"](tmp_path / "penn", train="ptb.train.txt", test="ptb.test.txt")
+    generate.GENERATORS["cifar10"](folder / "cifar")
+    generate.GENERATORS["words"](folder / "penn", train="ptb.train.txt", test="ptb.test.txt")
     for name in PROGRAMS:
         Program(accelerator=Accelerator(), limit=128, memory=(), instructions=(Instruction(Opcode.HALT, {}),),
                 tensors={}, layers=()).save(name)
-    monkeypatch.setattr(synth.tools.library, "OSU018", tmp_path / "build/lib/osu018_stdcells.lib")
+
+
+@pytest.fixture(scope="module")
+def shared_place(tmp_path_factory):
+    """The folder of :func:`filled_place`, for lines that end before they write."""
+    folder = tmp_path_factory.mktemp("place")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(generate, "IMAGES", 1)
+        filled_place(folder)
+    before = sorted(folder.rglob("*"))
+    yield folder
+    assert sorted(folder.rglob("*")) == before
+
+
+@pytest.fixture
+def place(shared_place, tmp_path, request, monkeypatch):
+    """A folder with all that the pages name, of a test's own if it runs a line, and the tools that not all machines
+    have."""
+    folder = shared_place
+    if request.node.get_closest_marker("slow"):
+        folder = tmp_path / "place"
+        shutil.copytree(shared_place, folder, symlinks=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(synth.tools.library, "OSU018", folder / "build/lib/osu018_stdcells.lib")
     stand_in_tools(monkeypatch)
-    return tmp_path
+    return folder
 
 
 def start_of(words):
