@@ -81,7 +81,8 @@ class Order:
 
     def watch(self, memory: Memory, addresses: np.ndarray, write: bool) -> None:
         """Note an access of instruction ``number`` to distinct addresses; MachineError if no wait orders it."""
-        words = self.words.setdefault(memory.name, Words(memory.words))
+        if (words := self.words.get(memory.name)) is None:
+            words = self.words[memory.name] = Words(memory.words)
         unit, count = self.places[self.number]
         clock = self.starts[self.number].copy()
         clock[unit] = _ALWAYS    # a unit executes its own in order

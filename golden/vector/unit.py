@@ -6,6 +6,7 @@ lanes are added in a tree: (0, 1), (2, 3) ..., then pairs of those.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -53,6 +54,11 @@ def check(word: int, unit: VectorUnit) -> None:
     """Raise :class:`ReservedInstruction` unless ``unit`` may execute ``word``."""
     check_range("Word", word, 0, (1 << 64) - 1)
     check_kind("Unit", unit, VectorUnit)
+    _check(word, unit)
+
+
+@lru_cache(4096)    # programs run many times
+def _check(word, unit):
     f = field_values(word)
 
     def need(condition, what):

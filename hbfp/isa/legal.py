@@ -141,25 +141,39 @@ RULES = {
 
 def broken(rule: Rule, instruction: Instruction, accelerator: Accelerator) -> str | None:
     """The field, or fields with commas between, at which an instruction breaks a rule; None if it keeps it."""
-    if any(instruction[name] != value for name, value in rule.when.items()):
-        return None
-    bounds = rule.bounds(sizes(accelerator))
-    fits = {Must.ZERO: lambda value: value == 0, Must.SOME: lambda value: value != 0,
-            Must.RANGE: lambda value: bounds["low"] <= value <= bounds["high"],
-            Must.MULTIPLE: lambda value: value % bounds["step"] == 0}[rule.must]
-    wrong = [name for name in rule.fields if not fits(instruction[name])]
+    return _broken(rule, instruction, sizes(accelerator))
+
+
+def _broken(rule, instruction, named):
+    """:func:`broken`, where the sizes are ``named``; of every instruction of a program, so it looks no further than it
+    must."""
+    for name, value in rule.when.items():
+        if instruction[name] != value:
+            return None
+    values = [instruction[name] for name in rule.fields]
     if rule.must is Must.SOME:
-        return ", ".join(rule.fields) if len(wrong) == len(rule.fields) else None
-    return wrong[0] if wrong else None
+        return None if any(values) else ", ".join(rule.fields)
+    if not any(values) and not (rule.must is Must.RANGE and rule.low):
+        return None    # 0 is a multiple of everything, and in every range that begins there
+    if rule.must is Must.ZERO:
+        fits = [value == 0 for value in values]
+    else:
+        bounds = rule.bounds(named)
+        if rule.must is Must.RANGE:
+            fits = [bounds["low"] <= value <= bounds["high"] for value in values]
+        else:
+            fits = [value % bounds["step"] == 0 for value in values]
+    return None if all(fits) else rule.fields[fits.index(False)]
 
 
 def check(instruction: Instruction, accelerator: Accelerator) -> None:
     """Raise IllegalInstruction, with one line, unless ``accelerator`` may execute ``instruction``."""
+    named = sizes(accelerator)
     for rule in RULES[instruction.opcode]:
-        name = broken(rule, instruction, accelerator)
+        name = _broken(rule, instruction, named)
         if name is None:
             continue
         where = " and ".join(f"{other} is {value:d}" for other, value in rule.when.items())
         raise IllegalInstruction(
-            f"{instruction.opcode.name} {name} must be {rule.must.value.format(**rule.bounds(sizes(accelerator)))}"
+            f"{instruction.opcode.name} {name} must be {rule.must.value.format(**rule.bounds(named))}"
             f"{f' where {where}' if where else ''}, not {instruction[name.split(', ')[0]]}")

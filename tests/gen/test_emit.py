@@ -31,6 +31,7 @@ from tests.cases import sweep
 from .emitted import DESIGNS, Emitted, emitted, modules
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+SMALL = ("--rows", "2", "--block", "1,2", "--depth", "2")
 
 
 def test_same_input_same_bytes(tmp_path):
@@ -38,7 +39,7 @@ def test_same_input_same_bytes(tmp_path):
     texts = []
     for seed in ("1", "2"):
         folder = tmp_path / seed
-        subprocess.run([sys.executable, "-m", "gen", "--preset", "tiny", "--out", folder], cwd=ROOT, check=True,
+        subprocess.run([sys.executable, "-m", "gen", *SMALL, "--out", folder], cwd=ROOT, check=True,
                        capture_output=True, env=os.environ | {"PYTHONHASHSEED": seed})
         texts.append({path.name: path.read_bytes() for path in folder.iterdir()})
     assert len(texts[0]) == 2 and texts[0] == texts[1]
@@ -137,7 +138,7 @@ def test_other_parameters_other_top():
 BESIDE = ("vector", "dot_product", "prune", "numbers")
 
 
-@pytest.mark.parametrize("unit", sweep(2, [unit for unit in CORE_UNITS if not unit.startswith(BESIDE)]))
+@pytest.mark.parametrize("unit", sweep(4, [unit for unit in CORE_UNITS if not unit.startswith(BESIDE)]))
 def test_units_have_the_names_they_have_in_the_core(unit):
     values = BASE | {"rounding": "stochastic", "accumulate": "aligned"}
     if unit in ("block_sum", "shared_accumulator", "shared_control"):

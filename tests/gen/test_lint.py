@@ -12,7 +12,7 @@ from tests.cases import sweep
 from .emitted import DESIGNS, emitted
 
 
-@pytest.fixture(params=sweep(2, DESIGNS))
+@pytest.fixture(params=sweep(3, DESIGNS))
 def file(request, tmp_path):
     """Verilog of one design, in a folder of its own."""
     data = emitted(request.param).manifest

@@ -11,10 +11,11 @@ import pytest
 from gen.manifest import TOOLS
 from hbfp.design import Design
 from rtl.core.core import latencies
+from tests.cases import sweep
 
 from .emitted import DESIGNS, emitted, modules, ports
 
-NAMES = list(DESIGNS)
+NAMES = sweep(3, DESIGNS)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -56,7 +57,7 @@ def field(data, stream, name):
     return next(row for row in data["streams"][stream]["fields"] if row["name"] == name)
 
 
-@pytest.mark.parametrize("name", [n for n, v in DESIGNS.items() if "arithmetic" not in v])
+@pytest.mark.parametrize("name", sweep(3, [name for name, values in DESIGNS.items() if "arithmetic" not in values]))
 def test_fields_of_blocks(name):
     """The table of docs/design/01-core.md."""
     data, design = emitted(name).manifest, emitted(name).design
