@@ -6,14 +6,13 @@ those that were granted. Where the model has an access at hand (convert, load, s
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
 from hbfp.program import Program
 
 from ...machine.loops import nest
-from .record import Record, record
+from .record import Record, part, record
 
 #: Whose accesses are followed: rows of X; operands and results of the core; words that the vector unit reads, writes.
 MULTIPLY, OPERANDS, RESULTS, READS, WRITES = range(5)
@@ -27,7 +26,7 @@ _EACH = (np.int64, (_COUNT,))
 STATE = record("count", done=(np.int64, (2, _COUNT)), next=_EACH, after=_EACH)
 
 
-@njit
+@part
 def look(s: Record, banks: NDArray[np.uint8], first: NDArray[np.int64], owner: int) -> None:
     """The begin of a cycle: where the next accesses of the program that has the machine are."""
     for stream in range(_COUNT):
@@ -35,7 +34,7 @@ def look(s: Record, banks: NDArray[np.uint8], first: NDArray[np.int64], owner: i
         s.next[stream], s.after[stream] = banks[place], banks[place + 1]
 
 
-@njit
+@part
 def count(s: Record, owner: int, row: bool, operand: bool, result: bool, read: bool, written: bool) -> None:
     """The end of a cycle: which accesses were made."""
     done = s.done[owner]

@@ -1,13 +1,12 @@
 """Fetch, reads and writes of the bus, cycle by cycle; twins of the RTL's ``fetch.py``, ``reader.py``, ``writer.py``."""
 
 import numpy as np
-from numba import njit
 
 from hbfp.isa.instructions import BYTES
 from hbfp.system import Accelerator
 
 from . import dram
-from .record import Record, made, record
+from .record import Record, made, part, record
 
 #: Instructions that are held ahead, and those of the longest burst; beats of writes that wait.
 AHEAD, CHUNK, BEATS = 16, 8, 4
@@ -48,14 +47,14 @@ def fresh_fetch(accelerator: Accelerator, instructions: int) -> Record:
                 left=instructions * parts if words == 1 else (instructions + 1) // 2)
 
 
-@njit
+@part
 def start(s: Record, place: int) -> None:
     """Let fetch begin at an instruction that is not the first."""
     skipped = place // s.words * s.parts
     s.address, s.left, s.half = skipped, s.left - skipped, place % s.words
 
 
-@njit
+@part
 def begin(m: Record) -> None:
     """The begin of a cycle: what is on the bus, and the burst that fetch asks for; it comes before load."""
     reader, writer, fetch, d = m.reader, m.writer, m.fetch, m.dram
@@ -68,25 +67,25 @@ def begin(m: Record) -> None:
         reader.beats = min(fetch.left, fetch.longest - fetch.address % fetch.longest)
 
 
-@njit
+@part
 def rest(m: Record) -> None:
     """The begin of a cycle in which no program runs: what is under way is awaited."""
     m.reader.beats, m.reader.ready, m.writer.beats, m.writer.comes = 0, True, 0, False
 
 
-@njit
+@part
 def _free(s, ready):
     """Whether a burst may be taken, if the address channel is ``ready``."""
     return (s.offered == 0 or ready) and s.under_way != s.most
 
 
-@njit
+@part
 def room(s: Record, comes: bool) -> bool:
     """Whether a store may read V for another beat; ``comes``: one is on its way."""
     return s.held + comes < BEATS
 
 
-@njit
+@part
 def end(m: Record, now: int) -> None:
     """The end of a cycle, and of DRAM's, too."""
     reader, writer, d = m.reader, m.writer, m.dram
@@ -98,7 +97,7 @@ def end(m: Record, now: int) -> None:
     _address(reader, d.ar_ready, over)
 
 
-@njit
+@part
 def _address(s, ready, pop):
     """Addresses; ``pop``: the oldest burst is over."""
     if ready:
@@ -112,7 +111,7 @@ def _address(s, ready, pop):
         s.under_way += 1
 
 
-@njit
+@part
 def _data(s, goes):
     """Beats of writes; ``goes``: one does."""
     ends = goes and s.sent == s.lengths[s.length_head] - 1
@@ -131,7 +130,7 @@ def _data(s, goes):
         s.sent = 0 if ends else s.sent + 1
 
 
-@njit
+@part
 def fetch_step(s: Record, asked: int) -> None:
     """The end of a cycle of fetch; ``asked``: beats of a burst."""
     pop = s.taken and s.half == s.words - 1

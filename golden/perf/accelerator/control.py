@@ -1,13 +1,12 @@
 """What gives the machine to one of two programs, cycle by cycle; twin of ``control.py`` of the RTL."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hbfp.isa.instructions import Opcode
 
 from . import bus, queue
-from .record import Record, record
+from .record import Record, part, record
 
 #: How the program that has the machine stands; in PARK and IDLE none has it.
 START, RUN, TURN, PARK, IDLE, END = range(6)
@@ -25,7 +24,7 @@ CONTEXT = record("size first rung place begin stop owned turns", "begun ended", 
                  fetch=bus.FETCH)
 
 
-@njit
+@part
 def begin(m: Record, contexts: NDArray[np.void]) -> None:
     """The first doorbell."""
     owner = 0
@@ -36,7 +35,7 @@ def begin(m: Record, contexts: NDArray[np.void]) -> None:
     _start(m, contexts[owner], 0)
 
 
-@njit
+@part
 def _start(m, context, now):
     """A program begins, or goes on."""
     m.control.phase = START
@@ -48,20 +47,20 @@ def _start(m, context, now):
         m.queues[u].next = context.done[u]
 
 
-@njit
+@part
 def _waits(s, contexts, now):
     """Whether the other context has a program that waits for the machine."""
     other = 1 - s.owner
     return len(contexts) > 1 and contexts[other].rung <= now and not contexts[other].ended
 
 
-@njit
+@part
 def runs(s: Record) -> bool:
     """Whether a program runs; else the units are reset, and nothing goes on but the bus."""
     return s.phase == RUN or s.phase == TURN
 
 
-@njit
+@part
 def rest(m: Record, contexts: NDArray[np.void], now: int, quiet: bool) -> None:
     """The end of a cycle in which no program runs; ``quiet``: nothing was under way on the bus."""
     s = m.control
@@ -79,7 +78,7 @@ def rest(m: Record, contexts: NDArray[np.void], now: int, quiet: bool) -> None:
         s.phase = IDLE
 
 
-@njit
+@part
 def halt(s: Record, context: Record, empty: bool, now: int) -> bool:
     """The begin of a cycle: whether the last program ends in it; ``empty``: no instruction is left."""
     context.owned += 1
@@ -89,7 +88,7 @@ def halt(s: Record, context: Record, empty: bool, now: int) -> bool:
     return s.left == 0
 
 
-@njit
+@part
 def decode(m: Record, context: Record, instructions: NDArray[np.void]) -> int:
     """The unit to whose queue the next instruction goes, 0 for none; YIELD and HALT are awaited from here on."""
     s = m.control
@@ -107,7 +106,7 @@ def decode(m: Record, context: Record, instructions: NDArray[np.void]) -> int:
     return unit
 
 
-@njit
+@part
 def turn(m: Record, fresh: Record, contexts: NDArray[np.void], empty: bool, now: int) -> None:
     """The end of a cycle in which a program runs; ``fresh``: the units at reset; ``empty``: as of :func:`halt`."""
     s = m.control

@@ -7,7 +7,7 @@ from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 
 from . import ports
-from .record import Record, made, record
+from .record import Record, made, part, record
 
 UNIT = int(Unit.CONVERT)
 _V_READ, _X_WRITE, _W_WRITE, _W_SCALES, _W_INDEX = (
@@ -48,20 +48,20 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
                 each=accelerator.x_line, apart=0 if accelerator.oblong else 1)
 
 
-@njit
+@part
 def _ends_segment(s, row):
     """Whether a row of W that a square gives ends a segment; of sparse weights, too, of which it gives fewer."""
     height = min(s.height, s.sparse_rows) if s.sparse else s.height
     return row % height == height - 1
 
 
-@njit
+@part
 def _busy(s):
     """Whether the unit is at work."""
     return s.active or s.word or s.later or s.reading or s.leaves
 
 
-@njit
+@part
 def _row(s):
     """The row of the matrix whose word is next."""
     if s.terms <= s.side:    # rows of a block, twice if need be, blocks of a square, words, squares of rows
@@ -70,7 +70,7 @@ def _row(s):
     return s.loop[0] + s.loop[2] * s.side + s.loop[5] * (s.terms if high else s.side)
 
 
-@njit
+@part
 def _source(s):
     """The row whose word comes: the next one, or the one that comes in its place; beyond the matrix, one of zeros."""
     row = _row(s)
@@ -79,7 +79,7 @@ def _source(s):
     return row
 
 
-@njit
+@part
 def _word(s):
     """The word of the row that is next."""
     if s.terms <= s.side:
@@ -87,19 +87,19 @@ def _word(s):
     return s.loop[1] + s.loop[4] * (s.terms // s.side if s.square or not s.by_columns else 1)
 
 
-@njit
+@part
 def _pads(s):
     """Whether the next word is one of zeros: beyond the matrix, or one that fills up a row of the core."""
     return _source(s) >= s.rows or _word(s) >= s.words
 
 
-@njit
+@part
 def _last(s, word):
     """Whether a word is the last of its row."""
     return word + 1 >= s.words and (s.by_columns or (word + 1) % s.pieces == 0)
 
 
-@njit
+@part
 def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.convert
@@ -123,7 +123,7 @@ def ask(m: Record) -> None:
             ports.ask(m.ports, _W_INDEX, UNIT, 0)
 
 
-@njit
+@part
 def _advance(s):
     """The loops, one word further; whether it was the last one."""
     terms, side, row = s.terms, s.side, _row(s)
@@ -167,7 +167,7 @@ def _transpose(s):
         s.reading, s.column, s.square_into = True, 0, s.later_into
 
 
-@njit
+@part
 def step(m: Record) -> None:
     """The end of a cycle."""
     s, q = m.units.convert, m.queues[UNIT]

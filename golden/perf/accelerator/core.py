@@ -12,7 +12,7 @@ from hbfp.design import Design
 
 from ..cycles import ring_words
 from . import shared, way_out
-from .record import Record, made, record
+from .record import Record, made, part, record
 
 #: Tiles that the weight buffer holds, unless it holds one and some words.
 _TILES = 2
@@ -70,7 +70,7 @@ def x_ready(s: Record) -> bool:
     return s.filled != 0 and s.gap == 0 and (s.tile != 0 or s.free >> s.bank & 1 == 1)
 
 
-@njit
+@part
 def _under_way(s):
     """Whether a pass is under way."""
     return s.half or s.row != 0
@@ -82,14 +82,14 @@ def command_ready(s: Record) -> bool:
     return s.held != 2
 
 
-@njit
+@part
 def _closes(s):
     """Whether the pass closes a block."""
     block = s.sparse_block if s.commands[0].sparse else s.block
     return s.place == block - 1 or s.tile + 1 == s.commands[0].passes
 
 
-@njit
+@part
 def _room(s):
     """Whether a row of a pass that closes a block finds room for its sums."""
     if s.shared.columns > 1:
@@ -113,7 +113,7 @@ def step(s: Record) -> None:
     _buffer(s, starts)
 
 
-@njit
+@part
 def _sequence(s, freed, whole):
     """The sequencer; whether a pass starts."""
     under_way = _under_way(s)
@@ -152,7 +152,7 @@ def _sequence(s, freed, whole):
     return starts
 
 
-@njit
+@part
 def _buffer(s, starts):
     """The weight buffer; ``starts``: a pass does."""
     if starts:    # two passes start further apart than half the time until the release

@@ -1,12 +1,11 @@
 """The unit drain, cycle by cycle; twin of ``drain.py`` of the RTL."""
 
-from numba import njit
 
 from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 
 from . import banks, ports, way_out
-from .record import Record, made, record
+from .record import Record, made, part, record
 
 UNIT = int(Unit.DRAIN)
 _V_READ, _V_WRITE = ports.NUMBER["v_read"], ports.NUMBER["v_write"]
@@ -28,7 +27,7 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     return made(STATE)
 
 
-@njit
+@part
 def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.drain
@@ -48,7 +47,7 @@ def ask(m: Record) -> None:
             ports.ask(m.ports, _V_WRITE, UNIT, m.banks.next[banks.RESULTS])
 
 
-@njit
+@part
 def step(m: Record) -> None:
     """The end of a cycle."""
     s, q, c = m.units.drain, m.queues[UNIT], m.units.core.out

@@ -4,9 +4,8 @@ The rule stands at the head of ``cosim/accelerator/dram.h``. Addresses do not ma
 """
 
 import numpy as np
-from numba import njit
 
-from .record import Record, made, record
+from .record import Record, made, part, record
 
 #: Bursts of reads and of writes whose address waits at most, beats of writes that wait.
 READS, WRITES, WRITE_BEATS = 16, 16, 32
@@ -30,7 +29,7 @@ def fresh(latency: int, bandwidth: int, beat: int) -> Record:
     return made(STATE, latency=latency, bandwidth=bandwidth, beat=beat, credit=bandwidth + beat - 1)
 
 
-@njit
+@part
 def begin(s: Record, now: int) -> None:
     """The begin of a cycle: at most one beat each way, and what the channels show."""
     s.credit = min(s.credit + s.bandwidth, s.bandwidth + s.beat - 1)
@@ -71,7 +70,7 @@ def begin(s: Record, now: int) -> None:
     s.w_ready = s.buffered < WRITE_BEATS
 
 
-@njit
+@part
 def end(s: Record, now: int, ar_beats: int, aw_beats: int, w_valid: bool, r_ready: bool, b_ready: bool) -> None:
     """The end of a cycle: beats of the bursts whose addresses are offered, 0 for none; and what is taken."""
     if ar_beats and s.ar_ready:

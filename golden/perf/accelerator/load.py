@@ -1,12 +1,11 @@
 """The unit load, cycle by cycle; twin of ``load.py`` of the RTL."""
 
-from numba import njit
 
 from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 
 from . import pieces, ports, walk
-from .record import Record, made, record
+from .record import Record, made, part, record
 
 UNIT = int(Unit.LOAD)
 _V_WRITE, _P_WRITE = ports.NUMBER["v_write"], ports.NUMBER["p_write"]
@@ -22,7 +21,7 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
                 pieces=pieces.fresh(accelerator, accelerator.reads))
 
 
-@njit
+@part
 def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.load
@@ -32,7 +31,7 @@ def ask(m: Record) -> None:
         ports.ask(m.ports, s.port, UNIT, bank)
 
 
-@njit
+@part
 def step(m: Record) -> None:
     """The end of a cycle."""
     s, q, reader = m.units.load, m.queues[UNIT], m.reader

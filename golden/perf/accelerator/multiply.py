@@ -1,12 +1,11 @@
 """The unit multiply, cycle by cycle; twin of ``multiply.py`` of the RTL."""
 
-from numba import njit
 
 from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 
 from . import banks, core, ports, rows, way_out
-from .record import Record, made, record
+from .record import Record, made, part, record
 
 UNIT = int(Unit.MULTIPLY)
 _X_READ = ports.NUMBER["x_read"]
@@ -22,7 +21,7 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     return made(STATE)
 
 
-@njit
+@part
 def ask(m: Record) -> None:
     """What it asks for in this cycle: X has no other reader, so that only a write can be in its way."""
     s, c = m.units.multiply, m.units.core
@@ -32,13 +31,13 @@ def ask(m: Record) -> None:
         ports.ask(m.ports, _X_READ, UNIT, m.banks.next[banks.MULTIPLY])
 
 
-@njit
+@part
 def _waits(s, c):
     """Whether the next row begins a command that cannot be offered yet."""
     return s.rows.left == 1 and s.more > 0 and s.offered and not core.command_ready(c)
 
 
-@njit
+@part
 def step(m: Record) -> None:
     """The end of a cycle."""
     s, q, c = m.units.multiply, m.queues[UNIT], m.units.core

@@ -1,12 +1,11 @@
 """Loads and stores behind their bursts, cycle by cycle: pieces that wait, beats into memories and out of V."""
 
-from numba import njit
 
 from hbfp.isa.instructions import Memory
 from hbfp.system import Accelerator
 
 from . import ports, walk
-from .record import Record, made, record
+from .record import Record, made, part, record
 
 #: What comes of a burst: its memory and place there, the lane, run and beat of the segment that it begins with, beats.
 _PIECE = record("memory place lane run index beats", "elements last")
@@ -30,13 +29,13 @@ def fresh(accelerator: Accelerator, depth: int) -> Record:
     return made(STATE, lanes=accelerator.lanes, scales=scales, depth=depth)
 
 
-@njit
+@part
 def room(s: Record) -> bool:
     """Whether another piece has room."""
     return s.behind + s.valid != s.depth
 
 
-@njit
+@part
 def step(s: Record, push: bool, w: Record, pop: bool) -> None:
     """The end of a cycle: whether the burst that the walker offers becomes a piece, and whether the head goes."""
     if push:
@@ -52,7 +51,7 @@ def step(s: Record, push: bool, w: Record, pop: bool) -> None:
         s.head = (s.head + 1) % _RING
 
 
-@njit
+@part
 def straddles(s: Record) -> bool:
     """Whether the beat that is next for V goes on in the next word, after this one."""
     piece = s.ring[s.head]
@@ -66,7 +65,7 @@ def straddles(s: Record) -> bool:
     return first < s.lanes and end > s.lanes
 
 
-@njit
+@part
 def word(s: Record) -> int:
     """The word of V that a load's next beat goes to."""
     piece = s.ring[s.head]
@@ -76,14 +75,14 @@ def word(s: Record) -> int:
     return piece.place // s.lanes + (s.second or piece.place % s.lanes + follows >= s.lanes)
 
 
-@njit
+@part
 def source(s: Record) -> int:
     """The word of V that a store's next beat comes from."""
     piece = s.ring[s.head]
     return piece.place + (0 if piece.elements else s.beat)
 
 
-@njit
+@part
 def target(s: Record) -> int:
     """The port by which a load's beat is written, if there is one; 0 for none."""
     if not s.valid:
@@ -94,7 +93,7 @@ def target(s: Record) -> int:
     return _PORT[piece.memory]
 
 
-@njit
+@part
 def move(s: Record) -> bool:
     """A beat of the head has moved; whether it was the piece's last."""
     s.beat += 1

@@ -1,13 +1,12 @@
 """The queue of a unit, cycle by cycle: instructions come in their order and start when their waits hold."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hbfp.isa.instructions import WAITS, Opcode, Unit
 
 from .decode import INSTRUCTION
-from .record import Record, record
+from .record import Record, part, record
 
 #: Units, and one before them that instructions without a unit count as.
 UNITS = len(Unit) + 1
@@ -35,7 +34,7 @@ def fresh(depth: int) -> NDArray[np.void]:
     return state
 
 
-@njit
+@part
 def look(queues: Record, instructions: NDArray[np.void], numbers: NDArray[np.int64], owner: int) -> bool:
     """The begin of a cycle: which heads are ready; whether all queues are empty and all units have done their work."""
     empty = True
@@ -59,7 +58,7 @@ def look(queues: Record, instructions: NDArray[np.void], numbers: NDArray[np.int
     return empty
 
 
-@njit
+@part
 def _look(q, queues, waits):
     """Whether the wait that is looked at holds, and whether it is the last one."""
     q.holds, q.last = queues[waits[q.at, 0]].completed >= waits[q.at, 1], True
@@ -68,13 +67,13 @@ def _look(q, queues, waits):
             q.last = False
 
 
-@njit
+@part
 def room(q: Record) -> bool:
     """Whether another instruction has room."""
     return q.behind + q.valid != q.depth
 
 
-@njit
+@part
 def step(q: Record, push: bool) -> None:
     """The end of a cycle; ``push``: an instruction comes in."""
     pop = q.takes or q.nop

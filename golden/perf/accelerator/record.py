@@ -1,8 +1,11 @@
-"""Records of the cycle model: the registers, and wires of a cycle, that a unit has, by name."""
+"""Records of the cycle model: the registers, and wires of a cycle, that a unit has, by name; and what steps them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numba import njit
+from numba.core.registry import CPUDispatcher
 
 #: A record, in and outside of compiled functions; its fields are those that its dtype has.
 Record = Any
@@ -29,3 +32,17 @@ def made(kind: np.dtype[np.void], **values: Any) -> Record:
     for name, value in values.items():
         result[name] = value
     return result
+
+
+class _Part(CPUDispatcher):
+    """A compiled function that only compiled functions call."""
+
+    def __call__(self, *arguments):
+        raise TypeError(f"{self.py_func.__name__} is a part of the compiled stepper: Python cannot call it")
+
+
+def part(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function that only compiled ones call: without the ways into it, a third less is to be compiled."""
+    found = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    found.__class__ = _Part
+    return found

@@ -1,8 +1,7 @@
 """Rows of an operand on their way to the core, cycle by cycle: what the units multiply and weights have in common."""
 
-from numba import njit
 
-from .record import Record, record
+from .record import Record, part, record
 
 STATE = record(
     # Rows that are still to be issued.
@@ -11,13 +10,13 @@ STATE = record(
     "active there final done")
 
 
-@njit
+@part
 def free(s: Record, ready: bool) -> bool:
     """Whether a row may be issued; ``ready``: the core takes a row."""
     return s.active and (not s.there or ready)
 
 
-@njit
+@part
 def step(s: Record, q: Record, ready: bool, waits: bool, more: bool) -> bool:
     """The end of a cycle; whether a row is issued.
 
@@ -42,7 +41,7 @@ def step(s: Record, q: Record, ready: bool, waits: bool, more: bool) -> bool:
     return issue
 
 
-@njit
+@part
 def begin(s: Record, count: int) -> None:
     """The rows of another instruction."""
     s.active, s.left = True, count

@@ -4,11 +4,10 @@ Twin of ``rtl/accumulate/shared_control.py``.
 """
 
 import numpy as np
-from numba import njit
 
 from hbfp.design import Design
 
-from .record import Record, made, record
+from .record import Record, made, part, record
 
 #: Most cycles from a row to the first in which its block sums can be read.
 _LINE = 1024
@@ -35,14 +34,14 @@ def fresh(design: Design, latency: dict[str, int]) -> Record:
     return made(STATE, columns=design.share, through=through, result=latency["turn"])
 
 
-@njit
+@part
 def room(s: Record, row: int) -> bool:
     """Whether a row of a pass that closes a block may come: of two blocks at most, to the word of one that is read."""
     before = s.blocks - (row != 0)
     return before == 0 or (before == 1 and row < s.following)
 
 
-@njit
+@part
 def step(s: Record, takes: bool, row: int, rows: int, last: bool, bank: int, vacant: bool, ending: bool) -> int:
     """The end of a cycle; the bank of a command whose last sum begins to be added, or -1.
 

@@ -12,12 +12,12 @@ from hbfp.isa import instructions
 from ...spec import vector
 from . import banks, bus, control, core, dram, ports, queue, units
 from .machine import Programs
-from .record import Record
+from .record import Record, part
 
 _V_READ, _V_WRITE, _VECTOR = ports.NUMBER["v_read"], ports.NUMBER["v_write"], int(instructions.Unit.VECTOR)
 
 
-@njit
+@part
 def _step(m, fresh, contexts, programs, limit):
     control.begin(m, contexts)
     for now in range(limit):
@@ -33,7 +33,7 @@ def _step(m, fresh, contexts, programs, limit):
     return limit
 
 
-@njit
+@part
 def _run(m, fresh, contexts, programs, now):
     """A cycle in which a program runs; whether it is the last one of all."""
     owner = m.control.owner

@@ -1,12 +1,11 @@
 """The unit store, cycle by cycle; twin of ``store.py`` of the RTL."""
 
-from numba import njit
 
 from hbfp.isa.instructions import Memory, Unit
 from hbfp.system import Accelerator
 
 from . import bus, pieces, ports, walk
-from .record import Record, made, record
+from .record import Record, made, part, record
 
 UNIT = int(Unit.STORE)
 _V, _V_READ = int(Memory.V), ports.NUMBER["v_read"]
@@ -22,7 +21,7 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     return made(STATE, walk=walk.fresh(accelerator), pieces=pieces.fresh(accelerator, _PIECES))
 
 
-@njit
+@part
 def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.store
@@ -30,7 +29,7 @@ def ask(m: Record) -> None:
         ports.ask(m.ports, _V_READ, UNIT, pieces.source(s.pieces) & m.banks.count - 1 if m.ports.single else 0)
 
 
-@njit
+@part
 def step(m: Record) -> None:
     """The end of a cycle."""
     s, q, writer = m.units.store, m.queues[UNIT], m.writer

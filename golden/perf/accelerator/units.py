@@ -6,13 +6,12 @@ record of the unit's queue, and say there whether the unit takes, begins and com
 that another unit's ``step`` changes, so that their order does not matter.
 """
 
-from numba import njit
 
 from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 
 from . import convert, core, drain, load, multiply, store, vector, weights
-from .record import Record, made, record
+from .record import Record, made, part, record
 
 UNITS = (load, store, convert, weights, multiply, drain, vector)
 assert sorted(unit.UNIT for unit in UNITS) == list(Unit)
@@ -39,7 +38,7 @@ def _each(functions):
         return first
     others = _each(functions[1:])
 
-    @njit
+    @part
     def every(m):
         first(m)
         others(m)

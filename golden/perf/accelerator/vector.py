@@ -1,7 +1,6 @@
 """The unit vector and the vector unit in it, cycle by cycle; twin of ``vector.py`` and ``rtl/vector/``."""
 
 import numpy as np
-from numba import njit
 
 from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
@@ -9,7 +8,7 @@ from hbfp.system import Accelerator
 from ...spec.vector import REGISTERS_RANGE, SCALARS, VectorUnit
 from . import banks, ports
 from .programs import WORD
-from .record import Record, made, record
+from .record import Record, made, part, record
 
 UNIT = int(Unit.VECTOR)
 _V_READ, _V_WRITE, _P_READ = (ports.NUMBER[name] for name in ("v_read", "v_write", "p_read"))
@@ -58,12 +57,12 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
                 copies=unit.register_copies)
 
 
-@njit
+@part
 def _busy(s):
     return s.running or s.now <= s.until
 
 
-@njit
+@part
 def _paced(s):
     """Whether a pass issues, and its next beat may go."""
     if not s.running or s.fetched < s.early or s.now < (s.function_from if s.functions else s.plain_from):
@@ -71,36 +70,36 @@ def _paced(s):
     return not s.by_register or _readable(s)
 
 
-@njit
+@part
 def _readable(s):
     """Whether the bank of registers that the next beat reads is not written."""
     return not s.single or s.kept[s.now % _AHEAD] != 1 + s.at % 2
 
 
-@njit
+@part
 def _issues(s):
     return _paced(s) and (s.came or not s.by_stream)
 
 
-@njit
+@part
 def _over(s):
     """Whether the unit takes the last beat of the word that is there, or none is."""
     return not s.came or (s.place == s.turns - 1 and s.by_stream and _paced(s))
 
 
-@njit
+@part
 def _leaves(s):
     """Not 0 where a beat leaves the unit, 2 where a row's last one does."""
     return s.leaves[s.now % _AHEAD]
 
 
-@njit
+@part
 def _written(s):
     """Whether the beat that leaves the unit ends a word."""
     return s.gathered == s.turns - 1 or _leaves(s) == 2
 
 
-@njit
+@part
 def _waits(s):
     """Whether the pass that is there has to wait for what others in flight write."""
     w = s.word
@@ -123,7 +122,7 @@ def _waits(s):
     return w.writes and s.queued == _ROWS
 
 
-@njit
+@part
 def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.vector
@@ -136,7 +135,7 @@ def ask(m: Record) -> None:
         ports.ask(m.ports, _V_READ, UNIT, m.banks.next[banks.READS])
 
 
-@njit
+@part
 def step(m: Record) -> None:
     """The end of a cycle."""
     s, q = m.units.vector, m.queues[UNIT]
@@ -164,7 +163,7 @@ def step(m: Record) -> None:
         s.more = f.count0 * f.count1 - 1 if f.body else 0
 
 
-@njit
+@part
 def _write(s, begins):
     """Rows that are written, one after the other; ``begins``: the unit takes a pass that gives one."""
     starts = s.queued > 0 and not s.writing
@@ -176,7 +175,7 @@ def _write(s, begins):
     s.leaves[s.now % _AHEAD] = 0
 
 
-@njit
+@part
 def _feed(s, begins, moves, granted):
     """The row that is read; its first word is asked for as the pass goes to the unit."""
     over = _over(s)
@@ -191,7 +190,7 @@ def _feed(s, begins, moves, granted):
         s.place += moves
 
 
-@njit
+@part
 def _issue(s):
     """The unit takes a beat."""
     now, final = s.now, s.at == s.beats - 1
@@ -215,7 +214,7 @@ def _issue(s):
         s.totals_from = now + 1 + s.levels + (s.delay if s.functions else 0)
 
 
-@njit
+@part
 def _begin(s):
     """The word goes to the unit."""
     w = s.word
@@ -234,7 +233,7 @@ def _begin(s):
         s.width = (s.length - 1) // s.turns + 1
 
 
-@njit
+@part
 def _follow(s, goes, granted):
     """Words of the program, one ahead; ``goes``: the one that is there does; ``granted``: P is."""
     asks = granted

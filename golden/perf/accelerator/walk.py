@@ -1,12 +1,11 @@
 """How a load or a store is divided into bursts, cycle by cycle; twin of ``rtl/accelerator/walk.py``."""
 
 import numpy as np
-from numba import njit
 
 from hbfp.isa.instructions import Memory
 from hbfp.system import Accelerator
 
-from .record import Record, made, record
+from .record import Record, made, part, record
 
 #: Bytes that no burst may cross.
 PAGE = 4096
@@ -31,14 +30,14 @@ def fresh(accelerator: Accelerator) -> Record:
                 height=accelerator.core.height)
 
 
-@njit
+@part
 def beats(s: Record) -> int:
     """Of the burst that is offered."""
     offset = s.offset[0] // s.beat + (s.done if s.elements else 0)
     return min(s.left, s.longest, (PAGE - offset * s.beat % PAGE) // s.beat)
 
 
-@njit
+@part
 def last(s: Record) -> bool:
     """Whether it is the last one of the instruction."""
     if s.left != beats(s):
@@ -47,7 +46,7 @@ def last(s: Record) -> bool:
     return (single or s.count[0] == 1) and s.count[1] == 1 and s.count[2] == 1
 
 
-@njit
+@part
 def step(s: Record, f: Record, memory: int, offered: bool, moves: bool) -> None:
     """The end of a cycle.
 
@@ -73,7 +72,7 @@ def step(s: Record, f: Record, memory: int, offered: bool, moves: bool) -> None:
         _move(s, f)
 
 
-@njit
+@part
 def _move(s, f):
     """To the next burst, in the next turn of a loop if this one ends its segment."""
     burst, records = beats(s), s.memory == _W

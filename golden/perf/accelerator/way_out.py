@@ -6,7 +6,7 @@ Twin of ``rtl/core/drain.py`` and, where nothing stalls, of ``rtl/core/credit_dr
 import numpy as np
 from numba import njit
 
-from .record import Record, made, record
+from .record import Record, made, part, record
 
 #: Bits of a command's steps that take an operand.
 SCALE, BIAS = 1, 2
@@ -49,14 +49,14 @@ def o_valid(s: Record) -> bool:
     return s.head if s.way else s.valid & s.whole & _LAST != 0
 
 
-@njit
+@part
 def _pending(s):
     """A bank may be read out as soon as its operands are there, and the rows before have left."""
     left = s.valid & ((1 << s.way - 2) - 1) if s.way else s.valid
     return s.complete >> s.current & 1 == 1 and not s.reading and left == 0
 
 
-@njit
+@part
 def asks(s: Record) -> bool:
     """Whether an operand is waited for."""
     return _pending(s) and s.commands[s.current].steps & ~s.got != 0
@@ -70,7 +70,7 @@ def v_ready(s: Record) -> bool:
     return asks(s) and s.part == s.turns - 1
 
 
-@njit
+@part
 def past(s: Record, row: int) -> bool:
     """Whether the command that is read out is past a row, where its results have one bank."""
     if s.reading:
@@ -78,7 +78,7 @@ def past(s: Record, row: int) -> bool:
     return s.read != 0 if s.way else s.valid & 1 == 1
 
 
-@njit
+@part
 def past_shared(s: Record, row: int) -> bool:
     """The same where columns share an accumulator and ``row`` is the one that is accumulated."""
     if s.way:
@@ -86,13 +86,13 @@ def past_shared(s: Record, row: int) -> bool:
     return row < s.row if s.reading else s.valid & 1 == 1
 
 
-@njit
+@part
 def step(s: Record) -> int:
     """The end of a cycle: banks that get free, by bit."""
     return _leave(s) if s.way else _leave_stalling(s)
 
 
-@njit
+@part
 def _done(s):
     """Banks that are complete with this cycle, by bit."""
     done = 0
@@ -104,7 +104,7 @@ def _done(s):
     return done
 
 
-@njit
+@part
 def _leave_stalling(s):
     """The way out for a cycle, from what its registers are: banks that get free."""
     move = not o_valid(s) or s.o
@@ -139,7 +139,7 @@ def _leave_stalling(s):
     return freed
 
 
-@njit
+@part
 def _leave(s):
     """The same where nothing stalls; rtl/core/credit_drain.py."""
     freed = s.read

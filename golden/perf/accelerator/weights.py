@@ -1,12 +1,11 @@
 """The unit weights, cycle by cycle; twin of ``weights.py`` of the RTL."""
 
-from numba import njit
 
 from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 
 from . import core, ports, rows
-from .record import Record, made, record
+from .record import Record, made, part, record
 
 UNIT = int(Unit.WEIGHTS)
 _READ, _SCALES, _INDEX = (ports.NUMBER[name] for name in ("w_read", "w_scales_read", "w_index_read"))
@@ -22,7 +21,7 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
                 sparse=accelerator.index > 0)
 
 
-@njit
+@part
 def ask(m: Record) -> None:
     """What it asks for in this cycle: W has no other reader, so that only writes can be in its way."""
     s = m.units.weights
@@ -37,7 +36,7 @@ def ask(m: Record) -> None:
         ports.ask(m.ports, _SCALES, UNIT, 0)
 
 
-@njit
+@part
 def step(m: Record) -> None:
     """The end of a cycle."""
     s, q, ready = m.units.weights, m.queues[UNIT], core.w_ready(m.units.core)

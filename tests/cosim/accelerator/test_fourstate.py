@@ -16,7 +16,7 @@ from hbfp.isa.registers import BY_NAME, Cause, parameters, registers
 from hbfp.program import Program, Region
 from tests.cosim.fourstate import build, run
 
-from .built import ACCELERATOR, TWO
+from .built import ACCELERATOR, DISPATCHED
 
 pytestmark = pytest.mark.cosim
 BENCH = Path(__file__).with_name("fourstate.v")
@@ -25,7 +25,7 @@ WRITE, READ, AWAIT, IDLE = range(4)
 DONE, ERROR = 2, 4
 ONE = {"count0": 1, "count1": 1, "count2": 1}
 #: A program that does nothing, in a context of all.
-NOTHING = Program(accelerator=TWO, limit=4096, instructions=[
+NOTHING = Program(accelerator=DISPATCHED, limit=4096, instructions=[
     *(Instruction(Opcode.NOP, {"unit": unit}) for unit in Unit), Instruction(Opcode.HALT, {})])
 
 
@@ -94,8 +94,8 @@ def named(values, found):
 
 CASES = {
     "one": (ACCELERATOR, 0, 40, lambda: random_program(ACCELERATOR, 7)),
-    "two": (TWO, 1, 0, lambda: NOTHING),
-    "two at work": (TWO, 1, 0, lambda: random_program(TWO, 7)),
+    "two": (DISPATCHED, 1, 0, lambda: NOTHING),
+    "two at work": (DISPATCHED, 1, 0, lambda: random_program(DISPATCHED, 7)),
 }
 
 
@@ -144,9 +144,9 @@ def planted(value):
 def test_what_is_wrong_on_the_bus_is_seen(value, message, tmp_path):
     store = Instruction(Opcode.STORE, ONE | {"count0": 16}, (Wait(Unit.LOAD, 1),))
     program = replace(NOTHING, instructions=[Instruction(Opcode.LOAD, ONE | {"count0": 16}), store,
-                                             NOTHING.instructions[-1]], memory=[Region(0, bytes(16 * TWO.beat))])
+                                             NOTHING.instructions[-1]], memory=[Region(0, bytes(16 * DISPATCHED.beat))])
     with pytest.raises(AssertionError) as raised:
-        simulate(TWO, program, runs(program, TWO), tmp_path, pauses=70, bench=planted(value))
+        simulate(DISPATCHED, program, runs(program, DISPATCHED), tmp_path, pauses=70, bench=planted(value))
     assert re.match(rf"{message}$", str(raised.value), re.MULTILINE)
 
 
@@ -156,5 +156,5 @@ def test_a_register_without_reset_is_seen(tmp_path):
         assert changed != text
         return changed
     with pytest.raises(AssertionError) as raised:
-        simulate(TWO, NOTHING, runs(NOTHING, TWO), tmp_path, pauses=0, change=change)
+        simulate(DISPATCHED, NOTHING, runs(NOTHING, DISPATCHED), tmp_path, pauses=0, change=change)
     assert re.match(r"\w+ is undefined in cycle 0$", str(raised.value), re.MULTILINE)

@@ -4,16 +4,19 @@ import ast
 import enum
 import importlib
 import inspect
+import re
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from numba import njit
 
 from golden.perf.accelerator import steps
+from golden.perf.accelerator.record import part
 
 FOLDER = Path(steps.__file__).parent
-COMPILED = [path for path in sorted(FOLDER.glob("*.py")) if "njit" in path.read_text()]
+COMPILED = [path for path in sorted(FOLDER.glob("*.py")) if re.search("@(njit|part)", path.read_text())]
 
 
 def imported(path):
@@ -64,3 +67,14 @@ def test_one_process_compiles_while_others_wait(monkeypatch):
         monkeypatch.setattr(steps.files, "lock", each)
         steps._compile("types")
     assert compiled == [("types", 1), ("types", 0)]
+
+
+def test_a_part_is_called_by_what_is_compiled_alone():
+    """It has no way in from Python, where the call would end the process."""
+    def double(x):
+        return 2 * x
+
+    found = part(double)
+    assert njit(lambda x: found(x))(3) == 6
+    with pytest.raises(TypeError, match=r"^double is a part of the compiled stepper: Python cannot call it$"):
+        found(3)
