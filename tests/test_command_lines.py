@@ -91,7 +91,7 @@ def check_lines(seed, count, place, monkeypatch, capsys, commands=COMMANDS):
 
 def test_random_command_lines(place, monkeypatch, capsys):
     """Each is refused at times, and accepted at times, if seldom where it wants a library that is not there."""
-    seen = check_lines(3, 1500, place, monkeypatch, capsys)
+    seen = check_lines(3, 600, place, monkeypatch, capsys)
     seldom = {start: each for start, each in COMMANDS.items() if not seen.get((start, 0))}
     seen |= check_lines(4, 300 * len(seldom), place, monkeypatch, capsys, seldom)
     for start in COMMANDS:

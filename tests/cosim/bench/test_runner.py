@@ -85,9 +85,16 @@ def test_python_on_path_is_not_asked(tmp_path, monkeypatch):
     assert made.returncode == 0 and '#include "b.cpp"' in made.stdout, made.stderr
 
 
+@pytest.mark.slow    # a core passes all of them below
 def test_standin_passes(tmp_path):
     result = run_bench(Manifest.load(write_standin(tmp_path)))
     assert result.passed and result.ran == 16 and result.compared > 1000, (result.failures, result.missing)
+
+
+def test_right_bits_pass(tmp_path):
+    """Of what has a fault below."""
+    result = run_bench(Manifest.load(write_standin(tmp_path)), tests="products_equal_golden/idle=0/stall=0")
+    assert result.ran == 1 and not result.failed and result.compared > 100, result.failures
 
 
 def test_wrong_bits_fail(tmp_path):

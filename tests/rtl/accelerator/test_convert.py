@@ -268,7 +268,7 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
     return done
 
 
-@pytest.mark.parametrize("number, name", sweep(8, enumerate(FORMATS)))
+@pytest.mark.parametrize("number, name", sweep(16, enumerate(FORMATS)))
 @pytest.mark.parametrize("pause", [0.0, pytest.param(0.3, marks=pytest.mark.slow)])
 def test_random_instructions(number, name, pause):
     sizes = system(**FORMATS[name])

@@ -229,7 +229,7 @@ def commands(design, count=4):
             for seed in range(count)]
 
 
-@pytest.mark.parametrize("name, pause", sweep(5, itertools.product(DESIGNS, [0, 0.4])))
+@pytest.mark.parametrize("name, pause", sweep(7, itertools.product(DESIGNS, [0, 0.4])))
 def test_sums_equal_golden(name, pause):
     design = make(name)
     played = commands(design)

@@ -161,10 +161,9 @@ HALVES = {"bf16": (lambda bits: bits >> 16, lambda bits: bits << 16),
           "fp16": (fp32.to_fp16, lambda bits: fp32.convert(bits, FP16, FP32, "flush"))}
 
 
-@pytest.mark.parametrize("arithmetic, pipeline, multiplier", sweep(5, [
+@pytest.mark.parametrize("arithmetic, pipeline, multiplier, above", sweep(11, [(*case, above) for case in [
     *((name, depth, "plain") for name in FLOATS for depth in range(PIPELINES[name] + 1)),
-    *((name, depth, "recoded") for name in FLOATS for depth in (0, 1, 2, 4, PIPELINES[name]))]))
-@pytest.mark.parametrize("above", [0, 2])
+    *((name, depth, "recoded") for name in FLOATS for depth in (0, 1, 2, 4, PIPELINES[name]))] for above in (0, 2)]))
 def test_float_chain_equals_golden(arithmetic, pipeline, multiplier, above):
     """Products and sums down the column, each rounded as its unit says; but for IEEE nothing below 2^-126 but +0."""
     tall = 1 if pipeline else 2

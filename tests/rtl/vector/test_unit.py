@@ -32,7 +32,7 @@ from golden.vector.cycles import cycles, schedule
 from golden.vector.unit import Machine, ReservedInstruction, check
 from rtl.vector.lane import VectorLane
 from rtl.vector.unit import VECTOR_UNITS, Vector
-from tests.cases import sweep
+from tests.cases import slow, sweep
 from tests.golden.vector.test_unit import RESERVED
 from tests.rtl.vector_model import VectorModel
 
@@ -295,9 +295,8 @@ def test_a_beat_takes_a_cycle_for_each_register_of_one_copy(unit):
 
 
 @pytest.mark.parametrize("idle, stall, unit", [
-    *((pace, pace, unit) for unit in SINGLE for pace in (0, 0.4)), (0, 0, COPY_OF_ALL[1]),
-    *(pytest.param(*rest, marks=pytest.mark.slow) for rest in (
-        (0, 0, COPY_OF_ALL[0]), (0.4, 0.4, COPY_OF_ALL[0]), (0.4, 0.4, COPY_OF_ALL[1])))])
+    *sweep(3, ((pace, pace, unit) for unit in SINGLE for pace in (0, 0.4))), (0, 0, COPY_OF_ALL[1]),
+    *map(slow, ((0, 0, COPY_OF_ALL[0]), (0.4, 0.4, COPY_OF_ALL[0]), (0.4, 0.4, COPY_OF_ALL[1])))])
 def test_registers_of_one_port(unit, idle, stall):
     """Bits are those of any unit, and cycles those that the golden unit counts."""
     check_drawn(unit, 6, 20, unit.longest - 1, idle, stall)

@@ -109,7 +109,7 @@ def test_wide_steps(name, machine):
 
 
 #: Networks whose gradients of convolutions' outputs are rounded stochastically: pixels that a stride sets apart, too.
-DRAWN = {**{name: CASES[name] for name in ("dilation", "pixels", "norm", "blocks", "frozen")},
+DRAWN = {**{name: CASES[name] for name in ("dilation", "pixels", "norm", "frozen", "blocks")},
          "wide": between(48, 3, padding=1), "stride": between(16, 3, 2, 1), "strided pixels": between(16, 1, 2)}
 DRAWING = {"8": accelerator(rounding="stochastic"), "8-long": accelerator(8, (1, 16), rounding="stochastic"),
            "8-wide": accelerator(mantissa=4, rounding="stochastic", wide=6, x_words=512)}
