@@ -4,7 +4,9 @@
 `make regression` puts before them what touches files that were changed.
 """
 
+import contextlib
 import gc
+import importlib
 import itertools
 import math
 import os
@@ -88,6 +90,16 @@ def pytest_collection_modifyitems(config, items):
         return steps[path], first.get(path, len(first)), kind, -counts[path], str(path)
 
     items.sort(key=rank)
+
+
+def pytest_collection(session):
+    """On a new machine every process has to compile all files: of two that begin at either end, each finds what the
+    other has made."""
+    odd = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 2
+    if odd and [Path(each).resolve() for each in session.config.args] == [ROOT / "tests"]:
+        for path in sorted((ROOT / "tests").rglob("test_*.py"), reverse=True):
+            with contextlib.suppress(Exception, pytest.skip.Exception):    # told again when it is collected
+                importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
 def pytest_collection_finish():
