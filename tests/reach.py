@@ -52,7 +52,12 @@ def reached(path):
         steps.update(dict.fromkeys(new, step))
         new = set().union(*(used(file) for file in new)) - set(steps)
         if not new:
-            return {str(file.relative_to(ROOT)): count for file, count in steps.items()}
+            return {_name(file, ROOT): count for file, count in steps.items()}
+
+
+@cache
+def _name(file, root):
+    return str(file.relative_to(root))
 
 
 def naming(name):
