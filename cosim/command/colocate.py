@@ -135,6 +135,7 @@ def _both(args, asked, accelerator, half, memory, noise, bar):
     from hbfp.golden.lower.errors import LoweringError
     from hbfp.golden.lower.source import requests
     from hbfp.golden.perf.accelerator.colocate.plan import Plan
+    from hbfp.golden.perf.accelerator.colocate.quanta import giving_way
 
     from ..colocate.clients import Clients
     from ..colocate.run import Both, cycles
@@ -144,17 +145,25 @@ def _both(args, asked, accelerator, half, memory, noise, bar):
         given = requests(args.serve, inputs)
     except ValueError as error:
         raise refuse("SERVE", args.serve, str(error)) from None
-    made = step = None
-    if args.train != "none":
-        made, step = lowered_step(args.train, half, name="TRAIN", **noise)
-        if made.mixed is not None:
-            raise refuse("TRAIN", args.train, "must have one width in all epochs, without mantissas()")
-    bar("place yields")
     core = accelerator.core
     latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
+
+    def lowered(apart):
+        made, step = lowered_step(args.train, half, name="TRAIN", apart=apart, **noise)
+        if made.mixed is not None:
+            raise refuse("TRAIN", args.train, "must have one width in all epochs, without mantissas()")
+        return made, step
+
+    def planned(both):
+        bar("place yields")
+        return Plan.of(serving.full, both[1] and both[1].lowered.program, accelerator, latency, *memory,
+                       batch=serving.batch, **{name: asked[name] for name in ("timeout", "quantum", "patience")})
+
     try:
-        plan = Plan.of(serving.full, step and step.lowered.program, accelerator, latency, *memory, batch=serving.batch,
-                       **{name: asked[name] for name in ("timeout", "quantum", "patience")})
+        if args.train == "none":
+            made, step, plan = None, None, planned((None, None))
+        else:
+            (made, step), plan = giving_way(lowered, planned)
     except LoweringError as error:
         raise refuse("quantum", args.quantum, str(error)) from None
     found = cycles(asked, plan)

@@ -3,6 +3,8 @@
 Nothing of the backward pass reads the gradient of a weight but its update. So such a product is held back, and its
 instructions stand among those of the layers behind it, up to the next product, and of updates whose gradients are
 there: these are for the vector unit and for DRAM, and the array multiplies meanwhile. Each side has a part of V.
+A program that must give way often has some products apart: what the vector unit keeps for the others would hold YIELDs
+off for as long as they take.
 """
 
 from collections.abc import Iterator, Sequence
@@ -64,7 +66,8 @@ class Beside:
             yield from self._go()
         if self.held:
             return
-        if product and place(node).startswith("gw ") and node not in self.net.done:
+        name = place(node)
+        if product and name.startswith("gw ") and name not in self.net.apart and node not in self.net.done:
             self.build.schedule.tape = self.product
             self.build.confine(0, self.split)
 

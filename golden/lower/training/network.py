@@ -47,6 +47,7 @@ class StepNetwork(Network):
     place: range = range(0)
     states: dict[tuple[str, str], Value] = field(default_factory=dict)
     overlaps: bool = True
+    apart: Collection[str] = ()
     space: Space | None = None
     beside: Beside | None = None
     updated: set[str] = field(default_factory=set)

@@ -4,7 +4,7 @@ There are two places for all that comes with a step, which steps use in turns: o
 buffers, and what these become goes to the other. So a step that is stopped leaves those of before.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -97,7 +97,8 @@ def _laid(tensors, orders):
 
 def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch, accelerator: Accelerator, *,
                stochastic: Sequence[str] = (), seed: int = 1, plan: Plan | None = None, clip: float | None = None,
-               mixed: MixedMantissa | None = None, epoch: int = 0, anew: bool = False, values: bool = True) -> Step:
+               mixed: MixedMantissa | None = None, epoch: int = 0, anew: bool = False, values: bool = True,
+               apart: Collection[str] = ()) -> Step:
     """The program of a step of training.
 
     Parameters
@@ -126,6 +127,8 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     values : bool
         Whether memory and what is expected have numbers; without them the same instructions are there sooner, for the
         cycle model.
+    apart : collection of str
+        Layers, gradients of weights, that stand apart from others, so that the step may give way in them.
 
     Returns
     -------
@@ -144,7 +147,7 @@ def lower_step(model: torch.nn.Module, loss: Loss, optimiser: Make, batch: Batch
     reference = Reference(model, loss, optimiser, accelerator, stochastic, seed, plan, clip, anew=anew)
     if mixed is not None:
         reference.begin_epoch(mixed, epoch)
-    made = Made(reference, batch, values=values)
+    made = Made(reference, batch, values=values, apart=apart)
     lowered, place = program_of(accelerator, [made])
     return made.step(lowered, place)
 
@@ -159,12 +162,14 @@ class Made:
         The first.
     number : int or None
         The model's own in a job.
-    values : bool
+    values, apart
         As of :func:`lower_step`.
     """
 
-    def __init__(self, reference: Reference, batch: Batch, number: int | None = None, values: bool = True) -> None:
-        self.reference, self.number, self.first, self.values = reference, number, batch, values
+    def __init__(self, reference: Reference, batch: Batch, number: int | None = None, values: bool = True,
+                 apart: Collection[str] = ()) -> None:
+        self.reference, self.number, self.first = reference, number, batch
+        self.values, self.apart = values, apart
         self.prefix = "" if number is None else f"{number}/"
         self.capture = captured(reference, batch)
         self.graph, self.moved, self.whole = evaluated(self.capture, reference.side, values)
@@ -180,7 +185,7 @@ class Made:
             self.graph, build, self.number, whole=self.whole, names=names, results=results, batches=True,
             updates={self.prefix + name: each for name, each in self.reference.updates().items()},
             buffers={self.prefix + name: self.prefix + new for name, new in capture.buffers.items()},
-            arguments=arguments, overlaps=overlaps,
+            arguments=arguments, overlaps=overlaps, apart=self.apart,
             given={self.prefix + name for name in (*capture.leaves(self.first), *self.moved.values())})
         return self.own
 

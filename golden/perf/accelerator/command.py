@@ -3,7 +3,7 @@
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -103,12 +103,12 @@ def noise_from_args(args: Namespace, accelerator: Accelerator) -> dict[str, Any]
     return {"stochastic": roles, "seed": seed}
 
 
-def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", values: bool = True, **noise: Any
-                 ) -> tuple[Any, Any]:
+def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", values: bool = True,
+                 apart: Collection[str] = (), **noise: Any) -> tuple[Any, Any]:
     """The training of a file or a name, and its step as a program, or as several; OptionError if it cannot be one.
 
-    ``name`` is the option that gave it, ``values`` as of :func:`~golden.lower.training.step.lower_step`, ``noise`` is
-    of :func:`noise_from_args`.
+    ``name`` is the option that gave it, ``values`` and ``apart`` as of :func:`~golden.lower.training.step.lower_step`
+    (of a job all are apart), ``noise`` is of :func:`noise_from_args`.
     """
     from hbfp.golden.lower.training.job import lower_job_step  # with PyTorch
     from hbfp.golden.lower.training.mixed import lower_mixed
@@ -127,6 +127,7 @@ def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", value
                 next(made.batches()), accelerator, plans=None if made.plan is None else [made.plan for _ in each],
                 shared=made.shared, **options)
         given = made.model, made.loss, made.optimiser, next(made.batches()), accelerator
+        options["apart"] = apart
         return made, (lower_step(*given, plan=made.plan, **options) if made.mixed is None else
                       lower_mixed(*given, made.mixed, made.epoch, plan=made.plan, **options))
     except OptionError:

@@ -174,31 +174,40 @@ def _colocate(args, asked, accelerator, half, memories, noise):
 
 def _stepped(args, asked, accelerator, half, memories, noise, bar):
     """A shift for each memory, of programs that are lowered and stepped through in the cycle model."""
-    bar(f"lower {args.serve}")
-    serving = served(args.serve, half)[0]
-    bar(f"lower {args.train}")
-    train, alone = (None, None) if args.train == "none" else (
-        step_of(args, *lowered_step(args.train, each, name="TRAIN", values=False, **noise)).lowered.program
-        for each in (half, accelerator))
-
-    from hbfp.golden.lower.errors import LoweringError  # with PyTorch, as the lines above
-
-    from .shift import Shift
-
     bar("generate the core")
     core = accelerator.core
     latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
-    found, places = {}, None
-    # From the shortest batch on, whose quanta are the shortest, too: places of one are a beginning for the next.
-    for memory in sorted(memories, key=lambda each: -each[1]):
-        bar("place yields" if len(memories) == 1 else f"{memory[1]} bytes a cycle")
-        try:
+    bar(f"lower {args.serve}")
+    serving = served(args.serve, half)[0]
+
+    from hbfp.golden.lower.errors import LoweringError  # with PyTorch, as the line above
+
+    from .quanta import giving_way
+    from .shift import Shift
+
+    def lowered(where, apart=()):
+        bar(f"lower {args.train}" + (f", {len(apart)} layers apart" if apart else ""))
+        return step_of(args, *lowered_step(args.train, where, name="TRAIN", values=False, apart=apart, **noise)
+                       ).lowered.program
+
+    def shifts(train):
+        found, places = {}, None
+        # From the shortest batch on, whose quanta are the shortest, too: places of one are a beginning for the next.
+        for memory in sorted(memories, key=lambda each: -each[1]):
+            bar("place yields" if len(memories) == 1 else f"{memory[1]} bytes a cycle")
             shift = Shift.of(serving.full, train, accelerator, latency, *memory, batch=serving.batch, alone=alone,
                              places=places, **asked)
-        except LoweringError as error:
-            raise refuse("quantum", args.quantum, str(error)) from None
-        places, found[memory] = shift.plan.places, shift
-    return [found[memory] for memory in memories]
+            places, found[memory] = shift.plan.places, shift
+        return [found[memory] for memory in memories]
+
+    alone = None
+    if args.train == "none":
+        return shifts(None)
+    alone = lowered(accelerator)
+    try:
+        return giving_way(partial(lowered, half), shifts)[1]
+    except LoweringError as error:
+        raise refuse("quantum", args.quantum, str(error)) from None
 
 
 def _tell(args, console, asked, found):

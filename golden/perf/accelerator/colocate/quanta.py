@@ -1,7 +1,8 @@
 """Quanta: a program with YIELDs, none farther apart than a stated number of cycles."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,47 @@ _TRIES = 30
 _ALONE, _MANY = 500, 50
 #: Cycles for which a program may be stepped to find the places that cost least: some seconds.
 _STEPPED = 4_000_000
+
+
+class StretchError(LoweringError):
+    """A program cannot yield often enough.
+
+    Attributes
+    ----------
+    layers : frozenset of str
+        Layers that have, or share, stretches that are too long.
+    """
+
+    def __init__(self, text: str, layers: frozenset[str]) -> None:
+        super().__init__(text)
+        self.layers = layers
+
+
+def giving_way(lower: Callable[[frozenset[str]], Any], plan: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """A step of training that gives way often enough, and its plan.
+
+    Parameters
+    ----------
+    lower : callable
+        Gives the step in which the gradients of these layers' weights stand apart from others.
+    plan : callable
+        Of a step; raises :class:`StretchError`, whose layers are then put apart.
+
+    Raises
+    ------
+    StretchError
+        If that does not help.
+    """
+    apart = frozenset[str]()
+    while True:
+        step = lower(apart)
+        try:
+            return step, plan(step)
+        except StretchError as error:
+            more = frozenset(name for name in error.layers if name.startswith("gw ")) - apart
+            if not more:
+                raise
+            apart |= more
 
 
 @dataclass(frozen=True)
@@ -151,15 +193,26 @@ def _halved(program, allowed, before, lengths, most, now, found):
         first, stop = bounds[place], bounds[place + 1]
         inner = allowed[(allowed > first) & (allowed < stop)]
         if not len(inner):
-            raise LoweringError(f"{_layer(program, first, stop)} has {lengths[place]:,} cycles between two places where"
-                                f" it may yield, which is more than {most:,}; a longer quantum would do")
+            # Others that are too long are named with it, since what helps one helps them, too.
+            stretches = np.diff(done[now.numbers[allowed] - 1], append=done[-1])
+            ends = np.append(allowed[1:], len(program.instructions))
+            layers = frozenset(name for number in np.flatnonzero(stretches > most).tolist()
+                               for name in _layers(program, allowed[number], ends[number]))
+            raise StretchError(
+                f"{_told(_layers(program, first, stop))} has {lengths[place]:,} cycles between two places where it may "
+                f"yield, which is more than {most:,}; a longer quantum would do",
+                layers.union(_layers(program, first, stop)))
         ends = np.array([done[now.numbers[number] - 2] for number in inner.tolist()])
         begin = done[now.numbers[first] - 1] if first else 0
         more.append(int(inner[np.abs(ends - begin - lengths[place] / 2).argmin()]))
     return sorted({*before, *more})
 
 
-def _layer(program: Program, first: int, stop: int) -> str:
-    """The layers that instructions are of, in words."""
-    names: Sequence[str] = [each.name for each in program.layers if each.first < stop and each.stop > first]
+def _layers(program: Program, first: int, stop: int) -> Sequence[str]:
+    """The layers that instructions are of."""
+    return [each.name for each in program.layers if each.first < stop and each.stop > first]
+
+
+def _told(names):
+    """Layers, in words."""
     return f"Layer {names[0]}" + (f" to {names[-1]}" if len(names) > 1 else "") if names else "The program"

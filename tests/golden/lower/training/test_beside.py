@@ -40,6 +40,13 @@ def test_a_convolutions_weights_have_their_gradient_beside_the_norm_before_it(bl
     assert "update head.weight" not in own and "update conv.weight" in own
 
 
+def test_a_product_that_is_apart_has_nothing_beside_it():
+    step, _ = follow(model(), F.cross_entropy, batches(2), accelerator(**LARGE), apart={"gw inner"})
+    own = layers(step)
+    assert Opcode.VECTOR not in [each.opcode for each in own["gw inner"]]
+    assert Opcode.VECTOR in [each.opcode for each in own["gw conv"]]
+
+
 def test_copies_that_a_product_takes_are_made_before_what_stands_beside_it():
     """They set the length of the vector unit's rows, as the sums of the bias do that stand beside the product."""
     torch.manual_seed(1)

@@ -10,7 +10,7 @@ from golden.lower.errors import LoweringError
 from golden.lower.yields import cut, places
 from golden.perf.accelerator.colocate import quanta as module
 from golden.perf.accelerator.colocate.cheapest import cheapest
-from golden.perf.accelerator.colocate.quanta import quanta, sought, yielding
+from golden.perf.accelerator.colocate.quanta import StretchError, giving_way, quanta, sought, yielding
 from golden.perf.accelerator.model import times
 from hbfp.isa.instructions import Opcode
 from tests.cases import sweep
@@ -63,3 +63,37 @@ def test_what_must_stay_together_is_named():
     with pytest.raises(LoweringError, match=r"^Layer .* has [\d,]+ cycles between two places where it may yield, which "
                        "is more than 90; a longer quantum would do$"):
         yielding(step(), 90, LATENCY, *MEMORY)
+
+
+def test_every_layer_with_a_stretch_that_is_too_long_is_known():
+    """Not the first alone: each would cost a lowering."""
+    with pytest.raises(StretchError) as caught:
+        yielding(step(), 90, LATENCY, *MEMORY)
+    assert len(caught.value.layers) > 3 and caught.value.layers <= {each.name for each in step().layers}
+
+
+def test_gradients_of_weights_stand_apart_where_a_program_yields_too_rarely():
+    asked = []
+
+    def lower(apart):
+        asked.append(apart)
+        return sorted(apart)
+
+    def plan(names):
+        if "gw b" not in names:
+            raise StretchError("too long", frozenset({"gw a", "forward a"} | ({"gw b"} if names else set())))
+        return 7
+    assert giving_way(lower, plan) == (["gw a", "gw b"], 7)
+    assert asked == [frozenset(), {"gw a"}, {"gw a", "gw b"}]
+
+
+def test_what_is_too_long_by_itself_is_refused():
+    for layers, tries in (({"forward a"}, 1), ({"gw a"}, 2)):
+        asked = []
+
+        def plan(names, layers=layers, asked=asked):
+            asked.append(names)
+            raise StretchError("too long", frozenset(layers))
+        with pytest.raises(StretchError, match="too long"):
+            giving_way(lambda apart: apart, plan)
+        assert len(asked) == tries
