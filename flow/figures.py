@@ -78,8 +78,9 @@ def prepare(args):
         sources = about["sources"]
         if not about["runs"]:
             raise refuse("measure", args.measure, f"is not measured: {'; '.join(about['kept'].values())}")
-        commit = git("rev-parse", "HEAD")
-        if commit is None or git("status", "--porcelain", "--", *sources):
+        # The last that changed what is measured: it stays where those that only measure are put onto others.
+        commit = git("log", "-1", "--format=%H", "--", *sources)
+        if not commit or git("status", "--porcelain", "--", *sources):
             raise refuse("measure", args.measure, f"needs a commit of what it measures: {', '.join(sources)}")
     try:
         pages.render(False, files.ROOT)

@@ -71,6 +71,19 @@ def test_what_is_older_is_named(checkout, capsys):
     assert told(capsys)[1][-2].endswith(" rtl/one.py, rtl/two.py hours")
 
 
+def test_the_commit_is_the_last_that_changed_what_is_measured(checkout, monkeypatch):
+    folder, _ = checkout
+    first, given = git(folder, "rev-parse", "HEAD"), []
+    (folder / "gen/other.py").write_text("x = 2\n")
+    git(folder, "commit", "-q", "-a", "-m", "second")
+    monkeypatch.setattr("flow.figures.measure", lambda name, call, commit: given.append(commit))
+    main(["figures", "--measure", "area"])
+    (folder / "rtl/one.py").write_text("x = 2\n")
+    git(folder, "commit", "-q", "-a", "-m", "third")
+    main(["figures", "--measure", "area"])
+    assert given == [first, git(folder, "rev-parse", "HEAD")]
+
+
 def test_what_cannot_be_known_is_said(checkout, capsys, monkeypatch):
     _, measured = checkout
     measured("0" * 40)
