@@ -9,33 +9,26 @@ import numpy as np
 import pytest
 
 from cosim.accelerator.device import Device, Timing
-from gen.emit import Emitter, verilog
+from cosim.emit import emit_accelerator
 from golden.machine.machine import Machine
 from golden.machine.random_programs import random_program
-from hbfp.design import Design
-from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Instruction, Opcode, Unit, Wait
 from hbfp.isa.registers import BY_NAME, Access, Cause, parameters, registers
 from hbfp.program import Program, Region
-from hbfp.system import Accelerator
-from rtl.accelerator.accelerator import Accelerator as Top
 from tests.cases import sweep
+from tests.cosim.accelerator.built import ACCELERATOR, LEVEL
 
 pytestmark = pytest.mark.cosim
-SYSTEM = Accelerator(core=Design(rows=8, depth=16, format=HBFPFormat(block=(1, 16), mantissa=4)), v_words=128,
-                     x_words=64, w_words=64, p_words=64, reads=3, burst=6, row_words=2, vector_rows=2)
+SYSTEM = ACCELERATOR
 SIZE, CODE, BASE, LIMIT = 1 << 17, 0x400, 0x8000, 0x10000
 HALT = Instruction(Opcode.HALT, {})
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory):
-    emitter = Emitter()
-    top = emitter.convert(Top.of(SYSTEM))
-    text = tmp_path_factory.mktemp("accelerator") / f"{top}.v"
-    text.write_text(verilog(emitter))
-    memory = np.zeros(SIZE, np.uint8)
-    with Device(text, top, beat=SYSTEM.beat, memory=memory, burst=SYSTEM.burst, level="-O0") as device:
+def opened():
+    manifest, memory = emit_accelerator(SYSTEM), np.zeros(SIZE, np.uint8)
+    with Device(manifest.verilog, manifest.top, beat=SYSTEM.beat, memory=memory, burst=SYSTEM.burst,
+                level=LEVEL) as device:
         yield device
 
 
@@ -130,7 +123,7 @@ def copies(rng, count):
         unit = Unit.LOAD if loads else Unit.STORE
         found.append((load if loads else store)(waits, **values))
         given[unit] += 1
-    return [*found, store([(Unit.LOAD, given[Unit.LOAD])], offset=0xF000, count0=words), HALT]
+    return [*found, store([(Unit.LOAD, given[Unit.LOAD])], offset=LIMIT - 32 * words, count0=words), HALT]
 
 
 @pytest.mark.parametrize("seed, timing, pauses", [
@@ -214,16 +207,16 @@ WRONG = {
     "bit": (Cause.ILLEGAL, 2, [HALT.encode() | 1 << 500]),
     "count": (Cause.ILLEGAL, 2, [load(count1=0)]),
     "vector": (Cause.REFUSED, 2, [Instruction(Opcode.MULTIPLY, {
-        "first": 1, "last": 1, "tiles": 1, "columns": 1, "rows0": 17, "rows1": 1, "passes0": 1, "passes1": 1,
-        "passes2": 1})]),
-    "memory": (Cause.ADDRESS, 2, [load(base=120, count0=9)]),
+        "first": 1, "last": 1, "tiles": 1, "columns": 1, "rows0": SYSTEM.core.depth + 1, "rows1": 1, "passes0": 1,
+        "passes1": 1, "passes2": 1})]),
+    "memory": (Cause.ADDRESS, 2, [load(base=SYSTEM.v_words - 8, count0=9)]),
     "negative": (Cause.ADDRESS, 3, [load(), load(base=1, count1=3, buffer1=-1)]),
-    "elements": (Cause.ADDRESS, 2, [load(elements=1, run=2, base=1023)]),
-    "words": (Cause.ADDRESS, 2, [store(elements=1, run=2, base=128)]),
-    "weights": (Cause.ADDRESS, 2, [load(memory=1, base=64)]),
-    "records": (Cause.ADDRESS, 2, [load(memory=1, base=48, count0=3)]),
+    "elements": (Cause.ADDRESS, 2, [load(elements=1, run=2, base=SYSTEM.v_words * SYSTEM.lanes - 1)]),
+    "words": (Cause.ADDRESS, 2, [store(elements=1, run=2, base=SYSTEM.v_words)]),
+    "weights": (Cause.ADDRESS, 2, [load(memory=1, base=SYSTEM.w_words)]),
+    "records": (Cause.ADDRESS, 2, [load(memory=1, base=SYSTEM.w_words - 2 * SYSTEM.core.height, count0=3)]),
     "programs": (Cause.ADDRESS, 2, [load(memory=2, base=15, count0=2)]),
-    "tiles": (Cause.ADDRESS, 2, [Instruction(Opcode.WEIGHTS, {"base": 64, "tiles": 1, "repeats": 1})]),
+    "tiles": (Cause.ADDRESS, 2, [Instruction(Opcode.WEIGHTS, {"base": SYSTEM.w_words, "tiles": 1, "repeats": 1})]),
     "limit": (Cause.ADDRESS, 2, [store(offset=LIMIT - 32, count0=2)]),
     "run": (Cause.ADDRESS, 2, [load(elements=1, run=2, offset=LIMIT - 4)]),
     "wrap": (Cause.ADDRESS, 2, [load(offset=0xFFFFFFE0, count0=2)]),

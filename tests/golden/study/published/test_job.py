@@ -108,6 +108,7 @@ Job(work_of("teacher", data, "hbfp4_1x16", batch=20, steps=60), data, [0]).run(P
 """
 
 
+@pytest.mark.slow    # one that stops at each of its steps is above
 def test_killed_process(tmp_path):
     """A real kill -9 amid an epoch; this process goes on."""
     assert 0 < torch.load(killed(["-c", SCRIPT % str(tmp_path)], tmp_path))["step"] < 60
