@@ -10,10 +10,11 @@ from golden.core.device import Golden
 from golden.perf.cycles import product_cycles
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
+from tests.cases import slow
 
 
 @pytest.mark.cosim
-@pytest.mark.parametrize("parameters", [{}, {"side_lanes": 1}, {"side_lanes": 2, "share": 2}])
+@pytest.mark.parametrize("parameters", [{}, slow({"side_lanes": 1}), {"side_lanes": 2, "share": 2}])
 def test_cycles_meet_the_formula(parameters):
     block = (1, 8 if "share" in parameters else 4)
     design = Design(format=HBFPFormat(block=block), rows=4, depth=32, **parameters)

@@ -17,7 +17,7 @@ from tests.cases import slow
 
 AXES = (MANTISSAS, BLOCKS, ARRAYS, ACCUMULATES, ROUNDINGS)
 #: Cells that run by default: cores of one element and of blocks longer than idle rows, and converters of large ones.
-OFTEN = (SELECTION[0], SELECTION[1], SELECTION[9], SELECTION[12])
+OFTEN = (SELECTION[0], SELECTION[1], SELECTION[12])
 
 
 def test_matrix_has_every_cell():

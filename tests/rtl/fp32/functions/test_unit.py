@@ -18,6 +18,7 @@ from golden.spec.tables import EXP2, FUNCTIONS, MAIN
 from rtl.fp32.functions.result import LARGE
 from rtl.fp32.functions.unit import FUNCTION_UNITS, Function
 from rtl.fp32.polynomial import Polynomial
+from tests.cases import slow
 from tests.rtl.fp32.verilated import Verilated
 
 SETS = [(name,) for name in FUNCTIONS] + [("exp", "recip", "rsqrt"), FUNCTIONS]
@@ -79,7 +80,7 @@ def test_recoded_products_change_no_bit():
     np.testing.assert_array_equal(simulate(FUNCTIONS, x, 4, "recoded"), [evaluate(name, x) for name in FUNCTIONS])
 
 
-@pytest.mark.parametrize("pipeline", [1, 5, 12])
+@pytest.mark.parametrize("pipeline", [1, slow(5), 12])
 def test_pipelined_results_come_one_a_cycle(pipeline):
     x = inputs(8)[::12]
     np.testing.assert_array_equal(simulate(FUNCTIONS, x, pipeline), [evaluate(name, x) for name in FUNCTIONS])
