@@ -92,7 +92,7 @@ def check_lines(seed, count, place, monkeypatch, capsys, commands=COMMANDS):
 def test_random_command_lines(place, monkeypatch, capsys):
     """Each is refused at times, and accepted at times, if seldom where it wants a library that is not there."""
     seen = check_lines(3, 600, place, monkeypatch, capsys)
-    for turn in range(15):
+    for turn in range(100):    # few of `synth layout` are accepted
         if seldom := {start: each for start, each in COMMANDS.items() if not {(start, 0), (start, 2)} <= seen.keys()}:
             seen |= check_lines(4 + turn, 20 * len(seldom), place, monkeypatch, capsys, seldom)
     for start in COMMANDS:
