@@ -154,7 +154,7 @@ def test_cycles_as_predicted(name):
         runs.append([Command(int(rng.integers(1, rng.choice([4, DEPTH + 1]))), int(rng.integers(1, 9)), vectors,
                              sparse=each) for each in sparse])
     if design.wide:
-        runs = [[replace(c, beats=int(rng.integers(1, 3))) for c in commands] for commands in runs]
+        runs = [[replace(c, beats=int(rng.integers(1, 3))) for c in commands] for commands in runs for _ in range(2)]
     for commands, found in zip(runs, simulate(design, runs), strict=True):
         starts, _, cycles = timeline(design, latency, commands)
         assert found == (starts, cycles), commands

@@ -1,6 +1,5 @@
 """The unit drain, cycle by cycle; twin of ``drain.py`` of the RTL."""
 
-
 from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 

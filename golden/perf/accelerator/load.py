@@ -1,6 +1,5 @@
 """The unit load, cycle by cycle; twin of ``load.py`` of the RTL."""
 
-
 from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 

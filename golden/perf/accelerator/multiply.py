@@ -1,6 +1,5 @@
 """The unit multiply, cycle by cycle; twin of ``multiply.py`` of the RTL."""
 
-
 from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 

@@ -1,6 +1,5 @@
 """Loads and stores behind their bursts, cycle by cycle: pieces that wait, beats into memories and out of V."""
 
-
 from hbfp.isa.instructions import Memory
 from hbfp.system import Accelerator
 

@@ -1,6 +1,5 @@
 """Rows of an operand on their way to the core, cycle by cycle: what the units multiply and weights have in common."""
 
-
 from .record import Record, part, record
 
 STATE = record(

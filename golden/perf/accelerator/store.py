@@ -1,6 +1,5 @@
 """The unit store, cycle by cycle; twin of ``store.py`` of the RTL."""
 
-
 from hbfp.isa.instructions import Memory, Unit
 from hbfp.system import Accelerator
 

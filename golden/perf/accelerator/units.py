@@ -6,7 +6,6 @@ record of the unit's queue, and say there whether the unit takes, begins and com
 that another unit's ``step`` changes, so that their order does not matter.
 """
 
-
 from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 

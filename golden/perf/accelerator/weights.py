@@ -1,6 +1,5 @@
 """The unit weights, cycle by cycle; twin of ``weights.py`` of the RTL."""
 
-
 from hbfp.isa.instructions import Unit
 from hbfp.system import Accelerator
 

@@ -18,7 +18,7 @@ from tests.rtl.fp32.table import TABLE, small_operands
 from tests.rtl.fp32.verilated import Verilated
 
 TINY = FloatFormat(3, 2)
-COUNT = 50_000
+COUNT = 200_000
 
 
 class Column(Component):

@@ -85,7 +85,7 @@ def every_operand(fmt, width, bits):
         a, np.arange(1 - most, most), np.arange(-2 ** (bits - 1), 2 ** (bits - 1)), [0, 1])]
 
 
-def random_operands(fmt, width, count=75_000):
+def random_operands(fmt, width, count=300_000):
     """Accumulators and integers whose leading ones are mostly near each other; the edges of the format."""
     rng = np.random.default_rng(width)
     a = accumulators(fmt, rng.integers(0, 1 << fmt.width, count, dtype=np.uint32))

@@ -96,7 +96,7 @@ def bench():
 @cosim
 @pytest.mark.parametrize("name, mode", CASES)
 def test_unit_equals_golden(bench, name, mode):
-    operands = TABLE[name][1](50_000, 1)
+    operands = TABLE[name][1](200_000, 1)
     np.testing.assert_array_equal(bench((name, mode), *operands), expected(name, operands, FP32, mode))
 
 
@@ -117,7 +117,7 @@ def test_small_format_equals_golden_everywhere(request, units, name, fmt, mode):
 @pytest.mark.parametrize("units, name, fmt", swept(RECODED))
 def test_recoded_multiplier_equals_golden(request, units, name, fmt):
     bench = request.getfixturevalue(units)
-    operands = TABLE[name][1](50_000, 4) if fmt is FP32 else small_operands(name, fmt)
+    operands = TABLE[name][1](200_000, 4) if fmt is FP32 else small_operands(name, fmt)
     np.testing.assert_array_equal(bench(("recoded", name, fmt), *operands),
                                   expected(name, operands, fmt, MODES[name][0]))
 
@@ -136,21 +136,21 @@ def test_registers_change_no_bit(request, units, case):
 def test_recoded_multiplier_with_registers_equals_golden(request, units, name, depth):
     """Its rows are summed by parallel prefixes."""
     bench = request.getfixturevalue(units)
-    operands = TABLE[name][1](25_000, 7)
+    operands = TABLE[name][1](100_000, 7)
     np.testing.assert_array_equal(bench(("recoded", name, depth), *operands),
                                   expected(name, operands, subnormals=MODES[name][0]))
 
 
 @cosim
 def test_positive_underflow_equals_golden(bench):
-    operands = pairs(50_000, 2)
+    operands = pairs(200_000, 2)
     want = fp32.add(*operands, subnormals="flush", underflow="positive")
     np.testing.assert_array_equal(bench("positive", *operands), want)
 
 
 @cosim
 def test_truncation_equals_golden(bench):
-    operands = TABLE["fp32.to_int32"][1](50_000, 2)
+    operands = TABLE["fp32.to_int32"][1](200_000, 2)
     np.testing.assert_array_equal(bench("truncate", *operands), fp32.to_int32(*operands, rounding="truncate"))
 
 
@@ -165,7 +165,7 @@ def test_narrow_product_plus_wide_equals_golden(bench):
 @pytest.mark.parametrize("width", WIDTHS)
 def test_scaled_integer_equals_golden(bench, width):
     rng = np.random.default_rng(width)
-    value = rng.integers(-2 ** 62, 2 ** 62, 75_000) >> rng.integers(63 - width, 63, 75_000)
+    value = rng.integers(-2 ** 62, 2 ** 62, 300_000) >> rng.integers(63 - width, 63, 300_000)
     value[:4] = -2 ** (width - 1), 2 ** (width - 1) - 1, 0, -1
     exponent, invalid = rng.integers(-200, 150, value.size), rng.random(value.size) < 0.01
     want = fp32.from_int(value, exponent, invalid, subnormals="flush", underflow="positive")
