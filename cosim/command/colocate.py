@@ -145,25 +145,25 @@ def _both(args, asked, accelerator, half, memory, noise, bar):
         given = requests(args.serve, inputs)
     except ValueError as error:
         raise refuse("SERVE", args.serve, str(error)) from None
-    core = accelerator.core
-    latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
 
     def lowered(apart):
+        if args.train == "none":
+            return None, None
         made, step = lowered_step(args.train, half, name="TRAIN", apart=apart, **noise)
         if made.mixed is not None:
             raise refuse("TRAIN", args.train, "must have one width in all epochs, without mantissas()")
         return made, step
 
-    def planned(both):
+    def planned(training):
+        _, step = training
         bar("place yields")
-        return Plan.of(serving.full, both[1] and both[1].lowered.program, accelerator, latency, *memory,
-                       batch=serving.batch, **{name: asked[name] for name in ("timeout", "quantum", "patience")})
+        core = accelerator.core
+        latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
+        return Plan.of(serving.full, step and step.lowered.program, accelerator, latency, *memory, batch=serving.batch,
+                       **{name: asked[name] for name in ("timeout", "quantum", "patience")})
 
     try:
-        if args.train == "none":
-            made, step, plan = None, None, planned((None, None))
-        else:
-            (made, step), plan = giving_way(lowered, planned)
+        (made, step), plan = giving_way(lowered, planned)
     except LoweringError as error:
         raise refuse("quantum", args.quantum, str(error)) from None
     found = cycles(asked, plan)

@@ -115,12 +115,12 @@ class Ring(Component):
         due = Signal()
         beats = Signal(range(most + 1))
         aligned = Signal(range(chunk + 1))
-        places = params.dispatch - 1
+        mask = params.dispatch - 1
         m.d.comb += [
             there.eq(size >= LEAST), waiting.eq(stamped - self.head),
             stamping.eq(there & (stamped != settings.ring_tail[:NUMBER]) & (waiting < self.room)),
-            stamps.w_en.eq(stamping), stamps.w_addr.eq(stamped & places), stamps.w_data.eq(self.clock),
-            stamps.r_en.eq(self.valid), stamps.r_addr.eq(self.head + came & places), self.arrived.eq(stamps.r_data),
+            stamps.w_en.eq(stamping), stamps.w_addr.eq(stamped & mask), stamps.w_data.eq(self.clock),
+            stamps.r_en.eq(self.valid), stamps.r_addr.eq(self.head + came & mask), self.arrived.eq(stamps.r_data),
             job.eq(Mux(waiting < params.requests, waiting, params.requests)), busy.eq(to_come.any() | came),
             due.eq(there & self.attached & job.any() & ~stamping & ~gap.any() & ~busy), self.on.eq(there | busy),
             self.holds.eq(due | busy), aligned.eq(chunk - (asked & chunk - 1)),

@@ -179,6 +179,7 @@ class Dispatcher(Component):
         age = Signal(len(clock))
         oldest = requests.r_data[-len(clock):]    # once it is known
         tells = push & told
+        first = self._first(m, choice, push, waiting, when, oldest)
         done = self.i_done.valid & self.i_done.ready
         m.d.comb += [
             choice.turn.eq(turn), choice.barred.eq(abandoned | self.error[Cause.OVERDUE]), self.overdue.eq(abandoned),
@@ -187,8 +188,7 @@ class Dispatcher(Component):
             passed.eq((elapsed >= Mux(choosing, self.policy.timeout, self.policy.patience))
                       | Mux(choosing, ages.waiting, excess)),
             excess.eq(elapsed[-1] | halves.all()),
-            choice.waiting.eq(Mux(closed, among, waiting)),
-            age.eq(when - self._first(m, choice, push, waiting, when, oldest)),
+            choice.waiting.eq(Mux(closed, among, waiting)), age.eq(when - first),
             choice.settled.eq(tally.cleared & (known | ~choice.waiting.any())),
             report.count.eq(count), report.started.eq(since), report.finished.eq(clock),
             report.begins.eq(ends & ~training), report.aged.eq(ages.running), report.border.eq(ages.border),

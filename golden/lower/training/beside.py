@@ -66,8 +66,8 @@ class Beside:
             yield from self._go()
         if self.held:
             return
-        name = place(node)
-        if product and name.startswith("gw ") and name not in self.net.apart and node not in self.net.done:
+        if product and node not in self.net.done and (name := place(node)).startswith("gw ") \
+                and name not in self.net.apart:
             self.build.schedule.tape = self.product
             self.build.confine(0, self.split)
 

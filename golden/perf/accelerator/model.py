@@ -107,7 +107,8 @@ def resumed(program: Program, pieces: Sequence[tuple[int, int]], cycles: int, la
     Parameters
     ----------
     pieces : sequence of (int, int)
-        First instruction of each, which is the program's first or stands behind a YIELD, and the one behind its last.
+        First instruction of each, which is the program's first or stands behind a YIELD, and the one behind its last,
+        which is a YIELD or HALT.
     cycles : int
         That none of them takes.
     latency, dram_latency, bandwidth
@@ -125,7 +126,8 @@ def resumed(program: Program, pieces: Sequence[tuple[int, int]], cycles: int, la
     """
     accelerator = program.accelerator
     joined, contexts = _joined([program], accelerator)
-    unit, opcode, found = *(joined.instructions[name] for name in ("unit", "opcode")), np.zeros(len(pieces), np.int64)
+    unit, found = joined.instructions["unit"], np.zeros(len(pieces), np.int64)
+    joined.instructions["opcode"][[stop for _, stop in pieces]] = Opcode.HALT    # nobody waits for what is behind
     before = np.zeros((len(unit) + 1, queue.UNITS), np.int64)
     before[np.arange(len(unit)) + 1, unit] = 1
     before = before.cumsum(axis=0)
@@ -137,9 +139,7 @@ def resumed(program: Program, pieces: Sequence[tuple[int, int]], cycles: int, la
         start["place"], start["done"] = first, before[first]
         state = machine.fresh(accelerator, latency, dram_latency, bandwidth, False)
         state["banks"]["done"][0] = accesses[first]
-        last, opcode[stop] = opcode[stop], Opcode.HALT    # nobody waits for what is behind it
         run(state, start, joined, cycles)
-        opcode[stop] = last
         own = completed[unit[first:stop] > 0]
         if (own < 0).any():
             raise EndlessError(f"Instructions {first} to {stop - 1} are not complete in {cycles} cycles")

@@ -174,9 +174,6 @@ def _colocate(args, asked, accelerator, half, memories, noise):
 
 def _stepped(args, asked, accelerator, half, memories, noise, bar):
     """A shift for each memory, of programs that are lowered and stepped through in the cycle model."""
-    bar("generate the core")
-    core = accelerator.core
-    latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
     bar(f"lower {args.serve}")
     serving = served(args.serve, half)[0]
 
@@ -186,11 +183,18 @@ def _stepped(args, asked, accelerator, half, memories, noise, bar):
     from .shift import Shift
 
     def lowered(where, apart=()):
+        if args.train == "none":
+            return None
         bar(f"lower {args.train}" + (f", {len(apart)} layers apart" if apart else ""))
         return step_of(args, *lowered_step(args.train, where, name="TRAIN", values=False, apart=apart, **noise)
                        ).lowered.program
 
+    alone = lowered(accelerator)
+
     def shifts(train):
+        bar("generate the core")
+        core = accelerator.core
+        latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
         found, places = {}, None
         # From the shortest batch on, whose quanta are the shortest, too: places of one are a beginning for the next.
         for memory in sorted(memories, key=lambda each: -each[1]):
@@ -200,10 +204,6 @@ def _stepped(args, asked, accelerator, half, memories, noise, bar):
             places, found[memory] = shift.plan.places, shift
         return [found[memory] for memory in memories]
 
-    alone = None
-    if args.train == "none":
-        return shifts(None)
-    alone = lowered(accelerator)
     try:
         return giving_way(partial(lowered, half), shifts)[1]
     except LoweringError as error:

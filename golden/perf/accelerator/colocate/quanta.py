@@ -193,15 +193,14 @@ def _halved(program, allowed, before, lengths, most, now, found):
         first, stop = bounds[place], bounds[place + 1]
         inner = allowed[(allowed > first) & (allowed < stop)]
         if not len(inner):
-            # Others that are too long are named with it, since what helps one helps them, too.
+            # Others that are too long are known with it: each by itself would cost a lowering.
             stretches = np.diff(done[now.numbers[allowed] - 1], append=done[-1])
-            ends = np.append(allowed[1:], len(program.instructions))
-            layers = frozenset(name for number in np.flatnonzero(stretches > most).tolist()
-                               for name in _layers(program, allowed[number], ends[number]))
+            parts = zip(allowed, [*allowed[1:], len(program.instructions)], strict=True)
+            long = [part for part, cycles in zip(parts, stretches, strict=True) if cycles > most]
             raise StretchError(
                 f"{_told(_layers(program, first, stop))} has {lengths[place]:,} cycles between two places where it may "
                 f"yield, which is more than {most:,}; a longer quantum would do",
-                layers.union(_layers(program, first, stop)))
+                frozenset(name for part in [(first, stop), *long] for name in _layers(program, *part)))
         ends = np.array([done[now.numbers[number] - 2] for number in inner.tolist()])
         begin = done[now.numbers[first] - 1] if first else 0
         more.append(int(inner[np.abs(ends - begin - lengths[place] / 2).argmin()]))
