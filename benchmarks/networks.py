@@ -27,9 +27,9 @@ from golden.lower.lowering import lower
 from golden.perf.accelerator.command import add_memory_options, memory_from_args
 from golden.perf.accelerator.model import times
 from golden.perf.accelerator.scale_sim import scale_sim
-from hbfp import files, generator
+from hbfp import files
 from hbfp.command import Parser, run
-from hbfp.manifest import Manifest
+from hbfp.manifest import core_latency
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator
 from hbfp.values import OptionError, writable_file
@@ -81,7 +81,7 @@ def measured(name: str, accelerator: Accelerator, memory: tuple[int, int], veril
         return row | {"lowered": 0, "refused": str(error)} | dict.fromkeys(MEASURED)
     program = lowered.program
     core = accelerator.core
-    latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
+    latency = core_latency(core)
     found = on_machine(lowered, layers=True)
     cycles = times(program, latency, *memory).cycles
     macs = sum(layer.macs for layer in program.layers)

@@ -18,9 +18,8 @@ from golden.lower.command import lowered
 from golden.perf.accelerator.command import add_memory_options, memory_from_args
 from golden.perf.accelerator.model import times
 from golden.perf.accelerator.scale_sim import scale_sim
-from hbfp import generator
 from hbfp.command import Parser, run
-from hbfp.manifest import Manifest
+from hbfp.manifest import core_latency
 from hbfp.options import add_system_options, system_from_args
 from hbfp.program import Product
 from hbfp.system import Accelerator
@@ -42,7 +41,7 @@ def prepare(args):
 def work(accelerator, memory, count, most, path=None):
     """Lower, step through, print."""
     core = accelerator.core
-    latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
+    latency = core_latency(core)
     found = defaultdict(list)    # row -> cycles, and those of the formula
     for m, k, n in (shape(number, most) for number in range(count)):
         tiles = -(-k // core.rows) * -(-n // accelerator.lanes)

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from . import generator
 from .design import Design
 from .system import Accelerator
 
@@ -179,3 +180,14 @@ class Manifest:
         """Read a manifest, or the manifest in a folder."""
         path = Path(path)
         return cls.from_dict(json.loads((path / FILE if path.is_dir() else path).read_text()))
+
+
+def core_latency(core: Design) -> dict[str, int]:
+    """Cycles of a core by name, as its manifest has them; it is generated unless it was before.
+
+    Raises
+    ------
+    GeneratorError
+        If the generator fails.
+    """
+    return Manifest.load(generator.emitted(core.name, generator.words(core))).latency

@@ -14,7 +14,6 @@ from functools import partial
 
 from rich.console import Console
 
-from hbfp import generator
 from hbfp.command import BAD_INPUT, Parser, run
 from hbfp.files import write_json
 from hbfp.golden.command.progress import Bars
@@ -32,7 +31,7 @@ from hbfp.golden.perf.accelerator.command import (
     add_noise_options,
     lowered_step,
 )
-from hbfp.manifest import Manifest
+from hbfp.manifest import core_latency
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator
 from hbfp.values import refuse, writing
@@ -157,10 +156,9 @@ def _both(args, asked, accelerator, half, memory, noise, bar):
     def planned(training):
         _, step = training
         bar("place yields")
-        core = accelerator.core
-        latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
-        return Plan.of(serving.full, step and step.lowered.program, accelerator, latency, *memory, batch=serving.batch,
-                       **{name: asked[name] for name in ("timeout", "quantum", "patience")})
+        times = {name: asked[name] for name in ("timeout", "quantum", "patience")}
+        return Plan.of(serving.full, step and step.lowered.program, accelerator, core_latency(accelerator.core),
+                       *memory, batch=serving.batch, **times)
 
     try:
         (made, step), plan = giving_way(lowered, planned)

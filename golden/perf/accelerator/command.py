@@ -10,11 +10,11 @@ from typing import Any
 
 from rich.console import Console
 
-from hbfp import files, generator
+from hbfp import files
 from hbfp.golden.command.progress import Bars
 from hbfp.golden.lower.command import add_exclude, check_exclude, lowered, traffic
 from hbfp.golden.lower.names import zoo_text
-from hbfp.manifest import Manifest
+from hbfp.manifest import core_latency
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator
 from hbfp.values import OptionError, readable_file, refuse, shown, whole, writable_file, writing
@@ -208,7 +208,7 @@ def _perf(args, accelerator, memory, estimate, noise):
         from .model import times  # with Numba
 
         bar("generate the core")
-        latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
+        latency = core_latency(core)
         bar(f"{sum(len(program.instructions) for program in programs):,} instructions")
         begun, processor = time.perf_counter(), time.process_time()
         several = [(program, times(program, latency, *memory)) for program in programs]

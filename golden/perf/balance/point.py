@@ -18,7 +18,7 @@ from hbfp.design import Design
 from hbfp.figures import figure
 from hbfp.generator import GeneratorError
 from hbfp.isa.vector_words import loaded, loads
-from hbfp.manifest import Manifest
+from hbfp.manifest import Manifest, core_latency
 from hbfp.options import design_from_values
 from hbfp.system import FUNCTIONS, Accelerator
 
@@ -129,8 +129,7 @@ def cycles(network: str, system: Accelerator) -> int:
     from ..accelerator.model import times  # with Numba
 
     program = lowered(network, system).program
-    latency = Manifest.load(generator.emitted(system.core.name, generator.words(system.core))).latency
-    return times(program, latency, LATENCY, system.beat).cycles
+    return times(program, core_latency(system.core), LATENCY, system.beat).cycles
 
 
 def point(values: dict[str, Any], networks: Iterable[str]) -> Point:

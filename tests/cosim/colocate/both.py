@@ -13,8 +13,7 @@ from golden.lower.alone import Alone
 from golden.lower.serving import lower_serving
 from golden.lower.training.step import lower_step
 from golden.perf.accelerator.colocate.plan import Plan
-from hbfp import generator
-from hbfp.manifest import Manifest
+from hbfp.manifest import core_latency
 from tests.cosim.accelerator.built import TWO
 
 SYSTEM = replace(TWO, v_words=512, x_words=512, w_words=512, p_words=512, dispatch=16, dispatch_batch=4)
@@ -47,9 +46,7 @@ def sgd(parameters):
     return torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
 
 
-@cache
-def _latency(core):
-    return Manifest.load(generator.emitted(core.name, generator.words(core))).latency
+_latency = cache(core_latency)
 
 
 def both(arrivals, *, words=False, train=True, quantum=1.0, timeout=2.0, rate=0.1, system=SYSTEM):

@@ -10,10 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from hbfp import files, generator
+from hbfp import files
 from hbfp.golden.command.progress import Bars
 from hbfp.golden.lower.names import zoo_text
-from hbfp.manifest import Manifest
+from hbfp.manifest import core_latency
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import SHARES, Accelerator
 from hbfp.values import OptionError, number, readable_file, refuse, whole, writable_file, writing
@@ -193,8 +193,7 @@ def _stepped(args, asked, accelerator, half, memories, noise, bar):
 
     def shifts(train):
         bar("generate the core")
-        core = accelerator.core
-        latency = Manifest.load(generator.emitted(core.name, generator.words(core))).latency
+        latency = core_latency(accelerator.core)
         found, places = {}, None
         # From the shortest batch on, whose quanta are the shortest, too: places of one are a beginning for the next.
         for memory in sorted(memories, key=lambda each: -each[1]):
