@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from hbfp.program import Product, Tensor
@@ -21,16 +22,18 @@ from ..products.paired import paired, pairs_fit
 from ..products.patches import Patches
 from ..products.planes import fits, planes
 from ..products.turned import RUN, Lines, cycles, lines_fit, turned
-from ..products.weights import Steps, Weights, computed_weights, constant_weights, plan
+from ..products.weights import Steps, Weights, computed_weights, constant_weights, plan, sparse_weights
 from ..products.wide import Wide, widths
 from ..tensors import channels_last
 from .after import steps_after
+from .products import sparse
 from .steps import steps_behind
 
 hbfp = torch.ops.hbfp
 Pair = tuple[int, int]
-#: Gives the weights of a group; each tap begins in a word of X, or all lie one behind the other.
-Kernel = Callable[[int, bool], Weights]
+#: Gives the weights of a group; each tap begins in a word of X, or all lie one behind the other; they may be sparse
+#: where patches are addresses.
+Kernel = Callable[[int, bool, bool], Weights]
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,9 @@ def conv2d(net: Nodes, node: Any) -> Made:
     steps, last = steps_behind(net, node, 1)
     after, last = steps_after(net, last, channels_last(4)) if groups == 1 else (After(net.build), last)
     window = window_of(shape, stride, padding, dilation)
-    kernel = _constant(net, net.constant(w), groups, wide) if net.is_constant(w) else _forward(
-        net, net.value(w), groups, wide)
+    is_sparse = sparse(net, w, result.numel() // shape[0], wide)
+    kernel = _constant(net, net.constant(w), groups, wide, is_sparse) if net.is_constant(w) else _forward(
+        net, net.value(w), groups, wide, is_sparse)
     output = space_for(net, last, groups)
     convolve(net, x, shape[1], kernel, wide, window, groups, steps, output, after)
     return last, (work_of(result, shape, groups),)
@@ -186,13 +190,13 @@ def convolve(net: Nodes, x: Any, channels: int, kernel: Kernel, wide: Wide, wind
         in_words and tiles_fit(build, net.value(x), wide, size, stride, dilation, output.shape[2:]))
     if gathers and not planar and not given and _turns(net, x, window, matrix_of, groups, output.shape[3], after):
         turned(build, _lines(net, x, window, output.shape[2:]), groups,
-               lambda group: (kernel(group, False), steps.part(group * outs, outs)), output, after)
+               lambda group: (kernel(group, False, False), steps.part(group * outs, outs)), output, after)
         return
     value = x if given else net.value(x) if planar or not gathers else _bordered(net, x, padding)
     for group in range(groups):
         part = value.view(torch.narrow, 1, group * channels, channels)
         target = output.view(torch.narrow, 1, group * outs, outs)
-        mine, weights = steps.part(group * outs, outs), kernel(group, not gathers)
+        mine, weights = steps.part(group * outs, outs), kernel(group, not gathers, not (gathers or planar))
         if window.plain:
             pixels = part.where[:, :, ::stride[0], ::stride[1]].permute(0, 2, 3, 1)
             matrix(build, Value(pixels, part.home), weights, mine, target.view(torch.permute, (0, 2, 3, 1)), after,
@@ -208,32 +212,41 @@ def convolve(net: Nodes, x: Any, channels: int, kernel: Kernel, wide: Wide, wind
         build.forget()
 
 
-def _constant(net, w, groups, wide):
+def _constant(net, w, groups, wide, is_sparse):
     """Kernels of weights that are constants."""
-    def kernel(group, apart):
-        own = w.chunk(groups)[group].permute(2, 3, 1, 0).reshape(-1, len(w) // groups).contiguous().numpy()
-        return constant_weights(net.build, own, w.shape[1] if apart else len(own), wide)
+    outs, channels, whole = len(w) // groups, w.shape[1], net.accelerator.whole
+
+    def kernel(group, apart, direct):
+        own = w.chunk(groups)[group].permute(0, 2, 3, 1).reshape(outs, -1).contiguous().numpy()
+        made = None
+        if is_sparse and direct and (channels % whole == 0 or own.shape[1] == channels):
+            made = sparse_weights(net.build.dram.constant(own), net.build, wide=wide)
+        return made or constant_weights(net.build, np.ascontiguousarray(own.T), channels if apart else own.shape[1],
+                                        wide)
     return kernel
 
 
-def _forward(net, w, groups, wide):
+def _forward(net, w, groups, wide, is_sparse):
     """Kernels of weights (O, C, kh, kw) that are computed, with K along C and the taps."""
     outs, channels, lanes, whole = w.shape[0] // groups, w.shape[1], net.build.lanes, net.accelerator.whole
     taps = w.shape[2] * w.shape[3]
 
-    def kernel(group, apart):
+    def kernel(group, apart, direct):
         own = w.view(torch.narrow, 0, group * outs, outs).view(torch.permute, (0, 2, 3, 1))
         pitch = -(-channels // whole) * whole
         if (apart or pitch == channels or taps == 1) and own.whole_words(3, lanes) and own.where.stride()[:3] == (
                 taps * pitch, w.shape[3] * pitch, pitch):
             terms = channels if taps == 1 else taps * pitch
             where = located((outs, terms), (taps * pitch, 1), own.address)
-            return computed_weights(Value(where.t(), Home(own.address, outs, terms, taps * pitch)), lanes, wide=wide)
-        length = pitch if apart else channels
-        rows = net.build.dram.empty((outs, taps * length))
-        net.build.dram.zeros(rows.home)
-        net.copy(own, rows.view(torch.unflatten, 1, (*own.shape[1:3], length)).view(torch.narrow, 3, 0, channels))
-        return computed_weights(rows.view(torch.t), lanes, wide=wide)
+            rows = Value(where, Home(own.address, outs, terms, taps * pitch))
+        else:
+            length = pitch if apart else channels
+            rows = net.build.dram.empty((outs, taps * length))
+            net.build.dram.zeros(rows.home)
+            net.copy(own, rows.view(torch.unflatten, 1, (*own.shape[1:3], length)).view(
+                torch.narrow, 3, 0, channels))
+        made = sparse_weights(rows, net.build, wide=wide) if is_sparse and direct else None
+        return made or computed_weights(Value(rows.where.t(), rows.home), lanes, wide=wide)
     return kernel
 
 

@@ -16,7 +16,7 @@ from ..nodes import Made, Nodes
 from ..products.draw import draws
 from ..products.matrix import matrix
 from ..products.weights import computed_weights, constant_weights, sparse_weights
-from ..products.wide import widths
+from ..products.wide import Wide, widths
 from .after import steps_after
 from .steps import steps_behind
 from .vector import elementwise
@@ -36,39 +36,42 @@ def linear(net: Nodes, node: Any) -> Made:
     result = net.graph.results[node]
     order = list(range(result.dim()))
     after, last = steps_after(net, last, order)
-    if net.is_constant(w):
-        if of_w is not None:
-            raise LoweringError("its weight is constant and would be rounded stochastically; a trained one would do")
+    rows, constant = result.numel() // result.shape[-1], net.is_constant(w)
+    if constant and of_w is not None:
+        raise LoweringError("its weight is constant and would be rounded stochastically; a trained one would do")
+    drawn, weights = of_w and replace(of_w, turned=True), None
+    if sparse(net, w, rows, wide):
+        weights = sparse_weights(net.build.dram.constant(net.constant(w).numpy()) if constant else net.value(w),
+                                 net.build, drawn, wide)
+    if weights is None and constant:
         weight = net.constant(w).numpy().T
-        weights = _sparse(net, w, result, wide) or constant_weights(net.build, weight, len(weight), wide)
-    else:
-        drawn = of_w and replace(of_w, turned=True)
+        weights = constant_weights(net.build, weight, len(weight), wide)
+    elif weights is None:
         computed = net.value(w)
-        weights = _sparse(net, w, result, wide, drawn) or computed_weights(
-            Value(computed.where.t(), computed.home), net.build.lanes, drawn, wide, _is_pruned(w))
+        weights = computed_weights(Value(computed.where.t(), computed.home), net.build.lanes, drawn, wide,
+                                   _is_pruned(w))
     matrix(net.build, value, weights, steps, net.fresh(last, order), after, of_x)
-    return last, (Product(result.numel() // weights.columns, weights.terms, weights.columns),)
+    return last, (Product(rows, weights.terms, weights.columns),)
 
 
-def _sparse(net, w, result, wide, draw=None):
-    """The weight (N, K) of a product as a sparse one, if the core has such commands, it is one, and that is quicker.
+def sparse(net: Nodes, w: Any, rows: int, wide: Wide) -> bool:
+    """Whether the weight (N, K) or (O, C, kh, kw) of a product with so many rows is to be multiplied as a sparse one:
+    the core has such commands, it is one, and that is quicker.
 
     A weight that is constant comes as records if it is dense, and else as FP32 that is converted: with few rows of X
     that takes longer. So it does if it is narrow beside wide rows, which only records can be.
     """
     machine, constant = net.accelerator, net.is_constant(w)
-    if not machine.core.takes_sparse or not (constant or _is_pruned(w) or w.target == hbfp.kept.default):
-        return None
-    if _is_pruned(w):
-        return sparse_weights(net.value(w), net.build, draw, wide)
+    if not machine.core.takes_sparse or _is_pruned(w):
+        return machine.core.takes_sparse
+    if not (constant or w.target == hbfp.kept.default) or constant and (
+            rows <= FEW * machine.core.rows or wide.x > wide.w):
+        return False
     kept, group = machine.core.sparse
     given = net.constant(w) if constant else net.graph.results[w.args[0]]
+    given = given.movedim(1, -1).flatten(1)                # K along taps and then channels
     groups = torch.nn.functional.pad(given != 0, (0, -given.shape[1] % group)).unflatten(1, (-1, group))
-    few = result.numel() // len(given) <= FEW * machine.core.rows or wide.x > wide.w
-    if groups.sum(-1).max() > kept or constant and few:
-        return None
-    value = net.build.dram.constant(given.numpy()) if constant else net.value(w)
-    return sparse_weights(value, net.build, draw, wide)
+    return bool(groups.sum(-1).max() <= kept)
 
 
 def _is_pruned(w):

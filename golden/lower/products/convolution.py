@@ -39,7 +39,8 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
     n, c, h, w = value.shape
     oh, ow = output.shape[2:]
     words, each, wide = -(-c // build.lanes), -(-c // machine.whole), weights.wide
-    cells, passes = each * machine.whole // machine.piece, each * machine.whole // machine.core.rows    # of a pixel
+    cells = each * machine.whole // machine.piece          # of a pixel
+    passes = cells // machine.row_pieces // core.plan.spread
     flat = Value(output.where.permute(0, 2, 3, 1), output.home)
     dims, every = value.dims(), [each.dims() for each in (flat, *after.others)]
     shifts = machine.core.format.square                    # a plane of pixels for each column of the kernel
@@ -96,7 +97,7 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
                         core.multiply(source, {
                             "base": at, "rows0": long, "rows1": tall_, "row0": cells if shifts else sw * cells,
                             "row1": sh * line * cells, "passes0": passes, "passes1": kw, "passes2": kh,
-                            "pass0": machine.row_pieces, "pass1": plane if shifts else dw * cells,
+                            "pass0": machine.row_pieces * core.plan.spread, "pass1": plane if shifts else dw * cells,
                             "pass2": dh * line * cells, **bounded, **wide.multiply(low)},
                             where, some, result, some, start)
 

@@ -113,17 +113,37 @@ def test_pruning_changes_results():
     assert 2 * rows[0] == rows[1]
 
 
-def test_convolutions_of_sparse_weights_are_dense():
-    """With the bits of the pruned ones."""
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.conv, self.last = nn.Conv2d(16, 16, 3, padding=1), nn.Linear(16, 12)
+class Images(nn.Module):
+    """Convolutions whose patches are addresses, of single pixels, and gathered."""
 
-        def forward(self, x):
-            return self.last(self.conv(x.reshape(-1, 16, 4, 4)).permute(0, 2, 3, 1))
-    machine = accelerator(x_words=512)
-    model = gn.convert(Net().eval(), machine.core.format)
-    gn.sparsify(model)
-    program = checked(lower(model, (torch.randn(3, 256),), machine)).program
-    assert {each["sparse"] for each in program.instructions if each.opcode == Opcode.MULTIPLY} == {0, 1}
+    def __init__(self):
+        super().__init__()
+        self.first, self.wide = nn.Conv2d(12, 32, 3, padding=1), nn.Conv2d(32, 24, 3, padding=1)
+        self.short, self.far = nn.Conv2d(24, 32, 1), nn.Conv2d(32, 20, 3, 2, 1, 2)
+
+    def forward(self, x):
+        return self.far(self.short(self.wide(self.first(x))))
+
+
+def convolutions(machine, sparse=True):
+    """(sparse, passes) of each command of a network of convolutions, whose bits are those of PyTorch."""
+    torch.manual_seed(3)
+    model = gn.convert(Images().eval(), machine.core.format)
+    if sparse:
+        gn.sparsify(model)
+    program = checked(lower(model, (torch.randn(1, 12, 16, 16),), machine)).program
+    found = [each for each in program.instructions if each.opcode == Opcode.MULTIPLY]
+    return {(each["sparse"], each["tiles"]) for each in found if each["first"]}
+
+
+@pytest.mark.parametrize("machine, found", [
+    (accelerator(x_words=1024), {(0, 14), (1, 18), (1, 2)}),
+    (accelerator((16, 16), x_words=4096, v_words=2048), {(0, 14), (1, 18), (1, 2), (0, 36)}),
+    (accelerator((1, 32), mantissa=4, wide=6, x_words=1024), {(0, 16), (1, 18), (1, 2)})],
+    ids=["blocks", "tiles", "long"])
+def test_convolutions(machine, found):
+    """Where patches are addresses, or pixels: half of the passes. Gathered ones are dense, of the pruned weights: those
+    of twelve channels, and in tiles those whose lines end within one.
+    """
+    assert convolutions(machine) == found
+    assert convolutions(machine, sparse=False) == {(0, passes * (1 + kind)) for kind, passes in found}

@@ -99,10 +99,12 @@ def images(count=1):
 
 
 def test_convolutions():
-    """Their products are dense, of the weights that a mask leaves; by default they are not pruned."""
-    for model, sparse in ((Net(), 1), (gn.sparsify(gn.convert(Net(), PLAIN.core.format)), 2)):
+    """Their forward products take half of the passes where they are pruned, which by default they are not."""
+    for model, pruned, passes in ((Net(), 1, (0, 18)), (gn.sparsify(gn.convert(Net(), PLAIN.core.format)), 2, (1, 9))):
         step, _ = follow(model, F.cross_entropy, images(2), PLAIN)
-        assert sum(isinstance(layer, Sparse) for _, layer in gn.hbfp_layers(step.reference.model)) == sparse
+        assert sum(isinstance(layer, Sparse) for _, layer in gn.hbfp_layers(step.reference.model)) == pruned
+        found = used(step, Opcode.MULTIPLY, "sparse", "tiles")
+        assert passes in found and ((1, 9) in found) == (pruned == 2)
 
 
 CONVOLUTION = ("The masks of a convolution's weights cannot be made anew in each step; masks that stay would do")
