@@ -14,7 +14,16 @@ from hbfp import entries, files
 
 from ..accelerator.device import VERILATE as VERILATE_ACCELERATOR
 from ..manifest import Manifest
-from ..simulate.verilator import VERILATE, BuildError, check_system_tools, find_tool, host, runtime_objects
+from ..simulate.verilator import (
+    TOP,
+    VERILATE,
+    BuildError,
+    check_system_tools,
+    find_tool,
+    host,
+    renamed,
+    runtime_objects,
+)
 from .comparison import WrongBits
 from .corners import reachable
 from .sizes import smaller
@@ -114,17 +123,17 @@ def _variables(tool, flags=()):
 
 
 def _program(manifest, tool, runner):
-    """The folder in the cache with the built simulator of a design, ``sim/TOP``."""
+    """The folder in the cache with the built simulator of a design, ``sim/dut``."""
     from cocotb_tools.config import libs_dir  # slow to import
 
-    text = manifest.verilog.read_bytes()
+    text = renamed(manifest.verilog.read_bytes(), manifest.top)
     small = len(text) <= _SMALL and smaller(manifest.design) == manifest.design
     flags = [_MAKE_ACCELERATOR if manifest.data.accelerator else _MAKE, _SHARED, *([_ONE_FILE] if small else [])]
     options = [option for option in VERILATE if option not in _RUNNER_SETS] + ["--x-initial", "unique"]
     if manifest.data.accelerator:
         options += VERILATE_ACCELERATOR
     # The runner makes every signal visible, which breaks a netlist into single gates; benches see ports alone.
-    visible = "".join(f'public_flat_rw -module "{manifest.top}" -var "{name}"\n'
+    visible = "".join(f'public_flat_rw -module "{TOP}" -var "{name}"\n'
                       for name in sorted({*manifest.ports, "clk", "rst"}))
     options.append("--no-public-flat-rw")
     if manifest.data.netlist:
@@ -138,12 +147,12 @@ def _program(manifest, tool, runner):
         source.write_bytes(text)
         with _environment(_variables(tool, flags)):
             try:
-                runner.build(sources=[source], hdl_toplevel=manifest.top, build_dir=folder / "sim",
+                runner.build(sources=[source], hdl_toplevel=TOP, build_dir=folder / "sim",
                              build_args=[*options, "-LDFLAGS", runtime, str(ports)], log_file=folder / "build.log")
             except (RuntimeError, SystemExit) as error:
                 raise BuildError(f"cocotb build failed; see {folder / 'build.log'}") from error
         for path in (folder / "sim").iterdir():    # the program is all that is needed from here on
-            if path.name != manifest.top:
+            if path.name != TOP:
                 path.unlink()
 
     # The program finds cocotb's libraries where they lie now: in an environment, which may belong to another Python.
@@ -206,7 +215,7 @@ def run_bench(manifest: Manifest, module: str = "hbfp.cosim.bench.units.core", *
                  "HBFP_COVERAGE": str(corners), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     with _environment(_variables(tool) | variables):
         with contextlib.suppress(RuntimeError, SystemExit):    # failures are in the results
-            runner.test(hdl_toplevel=manifest.top, hdl_toplevel_lang="verilog", test_module=module,
+            runner.test(hdl_toplevel=TOP, hdl_toplevel_lang="verilog", test_module=module,
                         build_dir=folder / "sim", test_dir=folder, results_xml=str(results), log_file=log,
                         test_filter=tests, seed=seed, plusargs=before_reset(seed))
     # Benches of parts save the names of corners that they did not see, too.

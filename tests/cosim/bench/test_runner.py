@@ -14,7 +14,7 @@ import pytest
 from cosim.bench.runner import _variables, run_bench
 from cosim.emit import emit
 from cosim.manifest import Manifest
-from cosim.simulate.verilator import find_tool
+from cosim.simulate.verilator import TOP, find_tool
 from hbfp import manifest as described
 from hbfp.options import design_from_values
 from tests.cosim.standin import write_standin
@@ -52,9 +52,9 @@ def test_program_is_built_once_and_again_when_harmed(tmp_path, monkeypatch, capf
     assert [result.ran for result in results] == [1, 1, 1] and len({result.log for result in results}) == 3
     assert len(SlowRunner.builds) == 1
     folder = results[0].log.parent
-    (folder / "sim" / manifest.top).write_text("")
+    (folder / "sim" / TOP).write_text("")
     assert run_bench(manifest, "cosim.bench.units.array").ran == 1 and len(SlowRunner.builds) == 2
-    assert capfd.readouterr().err == f"{folder}: sim/{manifest.top} is not as it was made; making it again\n"
+    assert capfd.readouterr().err == f"{folder}: sim/{TOP} is not as it was made; making it again\n"
 
 
 def test_program_is_built_anew_for_another_environment(tmp_path, monkeypatch):
