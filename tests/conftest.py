@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 #: the cycle model, which others then find.
 LONG = ("tests/gen/test_lint.py", "tests/golden/perf/accelerator/test_banks.py", "tests/gen/test_emit.py",
         "tests/gen/test_names.py", "tests/gen/test_command.py",
-        "tests/test_types.py", "tests/test_site.py", "tests/test_conftest.py", "tests/rtl/test_cycles.py",
+        "tests/test_types.py", "tests/test_site.py", "tests/rtl/test_cycles.py",
         "tests/golden/lower/training/test_job.py", "tests/golden/nn/test_distributed.py",
         "tests/golden/study/test_experiment.py")
 #: Files that differ from the commit of ``--since``.

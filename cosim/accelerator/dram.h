@@ -32,7 +32,9 @@ struct Range {
 struct Address {
     uint64_t address;
     uint32_t beats, size, burst;
-    bool operator==(const Address&) const = default;
+    bool operator==(const Address& other) const {
+        return address == other.address && beats == other.beats && size == other.size && burst == other.burst;
+    }
 };
 
 // The first rule of AXI that was broken, and the cycle.

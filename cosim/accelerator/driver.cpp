@@ -35,7 +35,7 @@ struct Host {
 struct Response {
     uint32_t data;
     uint8_t code;
-    bool operator==(const Response&) const = default;
+    bool operator==(const Response& other) const { return data == other.data && code == other.code; }
 };
 
 struct Simulation {
