@@ -75,7 +75,7 @@ def measured(each, steps, verilog):
     return {"commit": git("rev-parse", "HEAD"), "steps": len(done), "compared": found.total.compared,
             "differ": found.total.mismatches, "late": len(found.late), "seconds": found.seconds,
             "cycles": sum(result.cycles for result in done) / max(len(done), 1), "first": found.total.first,
-            "losses": [int(loss.view(np.uint32)) for loss in found.losses]}
+            "losses": [int(loss) for loss in np.ravel(found.losses).view(np.uint32)]}
 
 
 def kept(path, missing):
