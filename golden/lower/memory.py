@@ -13,6 +13,8 @@ import torch
 from hbfp.program import Region
 from hbfp.system import Accelerator
 
+from .errors import LoweringError
+
 #: Most elements of four bytes that DRAM can have.
 _ELEMENTS = 1 << 30
 #: Elements of a page, at whose end bursts end.
@@ -104,7 +106,7 @@ class Dram:
     Attributes
     ----------
     end : int
-        The first element that is not given out.
+        The first element that is not given out. LoweringError where addresses end.
     regions : list of Region
         What lies there before the program runs, by address in bytes.
     pieces : list of Home
@@ -214,6 +216,9 @@ class Dram:
     def _more(self, elements):
         address = self.end
         self.end += -(-elements // self.lanes) * self.lanes
+        if self.end > _ELEMENTS:
+            raise LoweringError("it needs space beside what others have, and addresses reach 4 GiB of DRAM; a smaller "
+                                "batch or model would do")
         return address
 
 

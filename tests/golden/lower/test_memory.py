@@ -1,8 +1,11 @@
 """Tensors in DRAM as strided views."""
 
+import re
+
 import numpy as np
 import pytest
 
+from golden.lower.errors import LoweringError
 from golden.lower.memory import Dram
 from hbfp.design import Design
 from hbfp.system import Accelerator
@@ -44,3 +47,12 @@ def test_words_of_rows(dram):
     part = value.words(1, 2, 1, 8)
     assert (part.shape, part.address - value.address) == ((3, 4), 16)
     assert part.whole_words(1, 8)
+
+
+def test_addresses_end(dram):
+    """All of 4 GiB can be given out, and no word more."""
+    dram.home(1 << 27, 8)
+    line = ("it needs space beside what others have, and addresses reach 4 GiB of DRAM; a smaller batch or model would "
+            "do")
+    with pytest.raises(LoweringError, match=f"^{re.escape(line)}$"):
+        dram.home(1, 1)
