@@ -32,7 +32,7 @@ COMPILE = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-march=native", "-w"
            "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0")
 
 #: What the top module is called in C++. A design's own name says all of its parameters, and stands in front of each
-#: signal: half of the text that a compiler reads.
+#: signal: two fifths of the C++ of an accelerator.
 TOP = "dut"
 #: Generated C++ that one compiler takes at a time.
 _UNIT_BYTES = 400_000

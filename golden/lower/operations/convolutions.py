@@ -31,9 +31,9 @@ from .steps import steps_behind
 
 hbfp = torch.ops.hbfp
 Pair = tuple[int, int]
-#: Gives the weights of a group; each tap begins in a word of X, or all lie one behind the other; they may be sparse
-#: where patches are addresses.
-Kernel = Callable[[int, bool, bool], Weights]
+#: Gives the weights of a group: each tap begins in a word of X, where patches are addresses, and weights may be sparse;
+#: or all taps lie one behind the other.
+Kernel = Callable[[int, bool], Weights]
 
 
 @dataclass(frozen=True)
@@ -190,13 +190,13 @@ def convolve(net: Nodes, x: Any, channels: int, kernel: Kernel, wide: Wide, wind
         in_words and tiles_fit(build, net.value(x), wide, size, stride, dilation, output.shape[2:]))
     if gathers and not planar and not given and _turns(net, x, window, matrix_of, groups, output.shape[3], after):
         turned(build, _lines(net, x, window, output.shape[2:]), groups,
-               lambda group: (kernel(group, False, False), steps.part(group * outs, outs)), output, after)
+               lambda group: (kernel(group, False), steps.part(group * outs, outs)), output, after)
         return
     value = x if given else net.value(x) if planar or not gathers else _bordered(net, x, padding)
     for group in range(groups):
         part = value.view(torch.narrow, 1, group * channels, channels)
         target = output.view(torch.narrow, 1, group * outs, outs)
-        mine, weights = steps.part(group * outs, outs), kernel(group, not gathers, not (gathers or planar))
+        mine, weights = steps.part(group * outs, outs), kernel(group, not (gathers or planar))
         if window.plain:
             pixels = part.where[:, :, ::stride[0], ::stride[1]].permute(0, 2, 3, 1)
             matrix(build, Value(pixels, part.home), weights, mine, target.view(torch.permute, (0, 2, 3, 1)), after,
@@ -216,10 +216,10 @@ def _constant(net, w, groups, wide, is_sparse):
     """Kernels of weights that are constants."""
     outs, channels, whole = len(w) // groups, w.shape[1], net.accelerator.whole
 
-    def kernel(group, apart, direct):
+    def kernel(group, apart):
         own = w.chunk(groups)[group].permute(0, 2, 3, 1).reshape(outs, -1).contiguous().numpy()
         made = None
-        if is_sparse and direct and (channels % whole == 0 or own.shape[1] == channels):
+        if is_sparse and apart and (channels % whole == 0 or own.shape[1] == channels):
             made = sparse_weights(net.build.dram.constant(own), net.build, wide=wide)
         return made or constant_weights(net.build, np.ascontiguousarray(own.T), channels if apart else own.shape[1],
                                         wide)
@@ -231,7 +231,7 @@ def _forward(net, w, groups, wide, is_sparse):
     outs, channels, lanes, whole = w.shape[0] // groups, w.shape[1], net.build.lanes, net.accelerator.whole
     taps = w.shape[2] * w.shape[3]
 
-    def kernel(group, apart, direct):
+    def kernel(group, apart):
         own = w.view(torch.narrow, 0, group * outs, outs).view(torch.permute, (0, 2, 3, 1))
         pitch = -(-channels // whole) * whole
         if (apart or pitch == channels or taps == 1) and own.whole_words(3, lanes) and own.where.stride()[:3] == (
@@ -245,7 +245,7 @@ def _forward(net, w, groups, wide, is_sparse):
             net.build.dram.zeros(rows.home)
             net.copy(own, rows.view(torch.unflatten, 1, (*own.shape[1:3], length)).view(
                 torch.narrow, 3, 0, channels))
-        made = sparse_weights(rows, net.build, wide=wide) if is_sparse and direct else None
+        made = sparse_weights(rows, net.build, wide=wide) if is_sparse and apart else None
         return made or computed_weights(Value(rows.where.t(), rows.home), lanes, wide=wide)
     return kernel
 

@@ -119,7 +119,7 @@ def _turned(net, w, groups, wide, taps, anew):
     """
     outs, channels, lanes, whole = w.shape[0] // groups, w.shape[1], net.build.lanes, net.accelerator.whole
 
-    def kernel(group, apart, _direct):
+    def kernel(group, apart):
         own = w.view(torch.narrow, 0, group * outs, outs)
         if len(taps) == 1:
             return computed_weights(Value(own.where[:, :, taps[0][0], taps[0][1]], own.home), lanes, wide=wide)
