@@ -19,7 +19,7 @@ from hbfp.options import design_from_values
 
 from .emitted import modules
 from .test_lint import quiet
-from .test_names import drawn, systems
+from .test_names import SYSTEMS, drawn, systems
 
 _DECLARED = re.compile(r"^  (input|output reg|output|wire|reg) (?:\[(\d+):0\] )?(\S+?)(?: (\[\d+:0\]))?(?: = (.*))?;$",
                        re.MULTILINE)
@@ -77,7 +77,7 @@ def texts(request):
     """Name of the top -> readable and plain text: a core and a dispatcher, or many designs of all kinds."""
     found, many = {}, request.param == "many"
     cores = [make_unit(unit, design_from_values(values)) for unit, values in drawn(6)[:6 if many else 1]]
-    for component in [*cores, *(systems() if many else [make_part("dispatch", {})])]:
+    for component in [*cores, *(systems(len(SYSTEMS)) if many else [make_part("dispatch", {})])]:
         emitter = Emitter()
         top = emitter.convert(component)
         found[top] = verilog(emitter), verilog(emitter, "plain")
