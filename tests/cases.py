@@ -10,12 +10,12 @@ def slow(case):
     return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
 
 
-def sweep(step, cases):
-    """Of ``cases``, every ``step``-th from the first on by default; the others are marked as slow.
+def sweep(step, cases, always=()):
+    """Of ``cases``, every ``step``-th from the first on by default, and those of ``always``; others are marked as slow.
 
     A case of several parameters is a tuple.
     """
-    return [case if number % step == 0 else slow(case) for number, case in enumerate(cases)]
+    return [case if number % step == 0 or case in always else slow(case) for number, case in enumerate(cases)]
 
 
 def cover(*axes, turns=2):

@@ -244,6 +244,15 @@ class Ring:
                             f"{f'beside {others} others, of' if others else 'at a time, not'} {self.size}; "
                             f"larger --{self.memory.lower()}-words would do")
 
+    def two(self, words: int) -> tuple[Span, Span]:
+        """The first addresses as two pieces, for use in turns, each filled while the other is still to be read.
+
+        Two that :meth:`take` gives may share addresses, though neither is more than half: what is left behind the first
+        may be too little, and what lies before it, too.
+        """
+        self.next = self.start
+        return self.take(words), self.take(words)
+
     def hold(self, span: Span) -> None:
         """No other piece gets these addresses before :meth:`release`."""
         self._kept.append(span)

@@ -6,7 +6,7 @@ has the pair of every place, zeros around the image included; so patches are add
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, product
+from itertools import accumulate, cycle, product
 from typing import Any
 
 from ..builder import Builder
@@ -100,24 +100,24 @@ def paired(build: Builder, value: Value, weights: Weights, steps: Steps, output:
     across = even(ow, most)
 
     def commands():
-        """Bands, and of each its commands: where they are in the output, its weights, and what is in X."""
+        """Bands, and of each its commands: where they are in the output, of which columns, and what is in X."""
+        spaces = cycle(build.x.two(sum(each.size(band, ow) for each in planes.values()) * wide.digits))
         for image, top in product(range(n), range(0, oh, band)):
             rows = min(band, oh - top)
-            span = build.x.take(sum(each.size(rows, ow) for each in planes.values()) * wide.digits)
-            place = lines.begin(image, top, rows, span)
+            place = lines.begin(image, top, rows, next(spaces))
             for start, some in core.groups():
-                where, there = core.place(start, some)
-                assert where is not None
-                if not there:
-                    core.bring(where, start, some)
                 down = even(rows, max(1, most // ow)) if across == ow else 1
                 for y, x in product(range(0, rows, down), range(0, ow, across)):
                     tall = min(down, rows - y)
                     lines.bring(y + tall)
-                    yield (image, top + y, x), (tall, min(across, ow - x)), (start, some, where), [
+                    yield (image, top + y, x), (tall, min(across, ow - x)), (start, some), [
                         place.at(y, x, first, alike) for first, alike in zip(words.first, words.alike, strict=True)
                     ], place.spans(y, y + tall), place.low
-    for (image, y, x), (tall, long), (start, some, where), starts, spans, low in ahead(commands()):
+    for (image, y, x), (tall, long), (start, some), starts, spans, low in ahead(commands()):
+        where, there = core.place(start, some)
+        assert where is not None
+        if not there:
+            core.bring(where, start, some)
         for column in range(some):
             cut = [Portion(2 * number, 2, {**each, "rows0": long, "rows1": tall, "passes0": 2, "passes1": 1,
                                            "passes2": 1, **wide.multiply(low)}) for number, each in enumerate(starts)]

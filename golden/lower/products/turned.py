@@ -6,7 +6,7 @@ below the other have the terms of patches, one in each lane, and of several imag
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import cycle, islice, product
 
 from hbfp.isa.instructions import Opcode
 
@@ -110,6 +110,7 @@ def _together(build, lines, cores, targets, part, after):
     deep = max(1, min((build.v.size // 4 // line - kh) // lines.stride[0] + 1, oh))    # lines of patches in V
     down = max(1, min(deep, build.x.size // 2 // (pixels * cut.tiles * wide.digits), PASS * machine.core.rows // ow,
                       after.share // (ow * cut.columns), machine.core.depth // ow))
+    spaces = cycle(build.x.two(down * pixels * cut.tiles * wide.digits))
     high = (deep - 1) * lines.stride[0] + kh
     places = [build.keep(high * line) for _ in range(2)]
     for span in places:                                    # what lies beside lines is some number
@@ -155,7 +156,8 @@ def _together(build, lines, cores, targets, part, after):
             for y in range(0, rows, down):
                 tall_ = min(down, rows - y)
                 low = tall_ * pixels * cut.tiles
-                span = build.x.take(low * wide.digits)
+                space = next(spaces)
+                span = Span("X", space.start, space.start + low * wide.digits)
                 convert(place.start + y * lines.stride[0] * line, span, low, several, tall_)
                 yield span, here, several, top + y, tall_, low
                 for _ in islice(coming, pieces):           # what the next lines take comes among these

@@ -107,6 +107,18 @@ def test_rings_come_round():
         ring.take(17)
 
 
+def test_two_that_are_half_of_a_ring_are_apart_wherever_it_is():
+    ring = Ring("X", 0, 16)
+    ring.take(7)
+    one, other = ring.take(8), ring.take(8)
+    assert one.stop > other.start == 0 and one.start < other.stop    # what comes next would be written over the first
+    for taken in range(17):
+        ring.take(taken)
+        assert ring.two(8) == (Span("X", 0, 8), Span("X", 8, 16))
+    with pytest.raises(LoweringError):
+        ring.two(17)
+
+
 def test_what_is_kept_is_not_given_away():
     ring = Ring("V", 0, 16)
     ring.take(4)

@@ -83,6 +83,8 @@ CASES = {
     "no statistics": before(nn.BatchNorm2d(16, track_running_stats=False)), "frozen": Frozen,
     "rows": lambda: nn.Sequential(nn.Flatten(), nn.Linear(150, 20), nn.BatchNorm1d(20, 1e-3, 0.3), nn.Linear(20, 10)),
     "blocks": lambda: nn.Sequential(nn.Conv2d(5, 16, 3, padding=1), Block(16, 16, 1), Block(16, 32, 2), *head(32))}
+#: Bands of patches that come to X while the one before is multiplied, behind layers that have left it anywhere.
+AHEAD = [("depthwise", "8-hbfp4"), ("blocks", "16-long")]
 #: Some run by default, the others in the long part.
 PAIRS = [(name, machine) for name in CASES for machine in MACHINES]
 
@@ -91,7 +93,7 @@ def draw(count, shape=(5, 6, 5)):
     return (torch.randn(count, *shape),), (torch.randint(10, (count,)),)
 
 
-@pytest.mark.parametrize(("name", "machine"), sweep(47, PAIRS))
+@pytest.mark.parametrize(("name", "machine"), sweep(47, PAIRS, AHEAD))
 def test_steps(name, machine):
     """Sums over 90 pixels straddle lines, images and blocks."""
     torch.manual_seed(2)
