@@ -201,7 +201,7 @@ def some(rng, to_w, columns, stochastic=False, wide=0, spread=0):
     if wide:
         i |= {"wide": int(rng.integers(4) > 0)}
         i |= {"part": int(rng.integers(2)) * i["wide"]}
-    padded = -(-rows // 48) * 48
+    padded = -(-rows // 192) * 192                         # whole blocks of each length, so that no two words meet
     if not to_w and columns:
         return i | {"target_word": padded, "target_row": SIDE} | (
             {"target_word": -SIDE, "target_row": words * SIDE} if rng.random() < 0.5 else {})
