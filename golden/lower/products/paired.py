@@ -100,7 +100,9 @@ def paired(build: Builder, value: Value, weights: Weights, steps: Steps, output:
     across = even(ow, most)
 
     def commands():
-        """Bands, and of each its commands: where they are in the output, of which columns, and what is in X."""
+        """Bands, and of each its commands: where they are in the output, of which columns, whether these are new, and
+        what is in X.
+        """
         spaces = cycle(build.x.two(sum(each.size(band, ow) for each in planes.values()) * wide.digits))
         for image, top in product(range(n), range(0, oh, band)):
             rows = min(band, oh - top)
@@ -110,14 +112,15 @@ def paired(build: Builder, value: Value, weights: Weights, steps: Steps, output:
                 for y, x in product(range(0, rows, down), range(0, ow, across)):
                     tall = min(down, rows - y)
                     lines.bring(y + tall)
-                    yield (image, top + y, x), (tall, min(across, ow - x)), (start, some), [
+                    yield (image, top + y, x), (tall, min(across, ow - x)), (start, some, y == x == 0), [
                         place.at(y, x, first, alike) for first, alike in zip(words.first, words.alike, strict=True)
                     ], place.spans(y, y + tall), place.low
-    for (image, y, x), (tall, long), (start, some), starts, spans, low in ahead(commands()):
-        where, there = core.place(start, some)
-        assert where is not None
-        if not there:
-            core.bring(where, start, some)
+    for (image, y, x), (tall, long), (start, some, new), starts, spans, low in ahead(commands()):
+        if new:                                            # not ahead: W may have room for one group
+            where, there = core.place(start, some)
+            assert where is not None
+            if not there:
+                core.bring(where, start, some)
         for column in range(some):
             cut = [Portion(2 * number, 2, {**each, "rows0": long, "rows1": tall, "passes0": 2, "passes1": 1,
                                            "passes2": 1, **wide.multiply(low)}) for number, each in enumerate(starts)]
