@@ -88,7 +88,8 @@ class Report:
                 "bound": plan.bound(plan.unit.depth), "exceeded": self.exceeded,
                 "steps": self.steps, "cycles": cycles, "idle": idle, "refused": self.refused, "late": self.late,
                 "denied": {why.name.lower(): sum(each == why for _, each in self.denied.values()) for why in Refusal},
-                "of_idle": self.trained / max(idle, 1), "fill": len(latency) / len(batches) / policy.batch,
+                **plan.shares(self.trained, idle, len(self.followed.turns)),
+                "fill": len(latency) / len(batches) / policy.batch,
                 "simulated": _quantiles(latencies(self.followed.completions)), "passed": self.passed, **self.later}
 
     @property
@@ -129,7 +130,8 @@ class Report:
             told = ", ".join(f"{number} {why}" for why, number in data["denied"].items() if number)
             rows.append(("descriptors refused, why", f"{len(self.denied):,}: {told}"))
         rows += [("steps of training", f"{data['steps']:,}"), ("idle, not in a batch", f"{data['idle']:,}"),
-                ("training, of what inference leaves idle", f"{data['of_idle']:.3f}")]
+                ("training, of what inference leaves idle", f"{data['of_idle']:.3f}"),
+                 ("the same, without the cycles of changes", f"{data['of_allowed']:.3f}")]
         if self.without:
             rows += [("later than without training, at most", times(data["later"])),
                      ("requests that differ by more than a quantum", f"{data['beyond']:,}")]

@@ -34,7 +34,8 @@ def test_command(tmp_path, capsys):
     words.remove("--machine"), words.remove("--quiet")
     assert golden([*words[:words.index("--json")], "--json", str(tmp_path / "alone")]) == 0
     alone = json.loads((tmp_path / "alone").read_text())
-    names = ("service", "quantum", "step", "batches", "p50", "p99", "max", "bound", "cycles", "idle", "of_idle", "fill")
+    names = ("service", "quantum", "step", "batches", "p50", "p99", "max", "bound", "cycles", "idle", "of_idle",
+             "of_allowed", "fill")
     assert {name: alone[name] for name in names} == {name: found[name] for name in names}
 
 

@@ -267,6 +267,7 @@ def _table(data, asked):
                  ("requests that differ by more than a quantum", f"{data['beyond']:,}"),
                  ("steps of training", f"{data['steps']:,}"),
                  ("training, of what inference leaves idle", f"{data['of_idle']:.3f}"),
+                 ("the same, without the cycles of changes", f"{data['of_allowed']:.3f}"),
                  ("training, of a machine that trains alone", f"{data['of_dedicated']:.3f}"),
                  *((f"array, vector unit, bus, DRAM busy, {text}",
                     ", ".join(f"{share:.0%}" for share in data[name].values()))

@@ -21,6 +21,8 @@ from .dispatched import quanta as quanta_of
 
 #: Cycles from the end of a step to the host's next doorbell, where no device says so.
 HOST = 100
+#: Cycles from the end of a batch or a quantum to the first of what follows at once, at least: what a change costs.
+CHANGE = 8
 #: Cycles from a start to its program's first where the machine is free, and until it is behind a program that ends with
 #: an error and has nothing under way: the bound holds behind batches that fail, too.
 _BEGIN, _BETWEEN = 1, control.SETTLED + 2
@@ -114,6 +116,12 @@ class Plan:
         """By how many cycles training makes a request later at most, of those of each; what that is bound by, and how
         many differ by more."""
         return {"later": int(cycles.max()), "later_bound": self.delay, "beyond": int((abs(cycles) > self.delay).sum())}
+
+    @staticmethod
+    def shares(trained: int, idle: int, turns: int) -> dict[str, float]:
+        """Cycles of training over those that no batch took, and over these without what the changes of contexts cost,
+        one behind each batch and each quantum."""
+        return {"of_idle": trained / max(idle, 1), "of_allowed": trained / max(idle - CHANGE * turns, 1)}
 
     @property
     def _quantum(self) -> int:

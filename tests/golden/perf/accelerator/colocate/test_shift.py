@@ -8,6 +8,7 @@ import io
 import json
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from golden.__main__ import main
 from golden.lower.lowering import lower
 from golden.perf.accelerator.colocate import sweep
 from golden.perf.accelerator.colocate.followed import follow, latencies
-from golden.perf.accelerator.colocate.plan import HOST
+from golden.perf.accelerator.colocate.plan import CHANGE, HOST
 from golden.perf.accelerator.colocate.shift import Shift
 from golden.perf.accelerator.model import times
 from tests.golden.lower.test_yields import SYSTEM, step
@@ -53,7 +54,12 @@ def test_as_the_plain_follower(asked):
     assert (data["overdue"] >= 0) == ("patience" in asked) and (data["refused"] > 0) == (data["outside"] > 2)
     batches = {(each.started, each.finished) for each in plain.completions.values()}
     assert data["idle"] == data["cycles"] - sum(end - begin for begin, end in batches)
-    assert data["of_idle"] == sum(plan.pieces[each.piece] for each in plain.turns if each.piece >= 0) / data["idle"]
+    trained = sum(plan.pieces[each.piece] for each in plain.turns if each.piece >= 0)
+    assert data["of_idle"] == trained / data["idle"]
+    # a program begins in the cycle behind its start; training that is stopped for good has few
+    changes = {later.started + 1 - each.ended for each, later in pairwise(plain.turns)}
+    assert min(changes) >= CHANGE and (CHANGE in changes or "patience" in asked)
+    assert data["of_allowed"] == trained / (data["idle"] - CHANGE * len(plain.turns))
     without = follow(plan.unit, replace(plan.policy, training=False), plan.service, None, made.arrivals.tolist())
     later = latencies(plain.completions) - latencies(without.completions)
     assert data["later"] == later.max() and data["beyond"] == (abs(later) > data["later_bound"]).sum()
