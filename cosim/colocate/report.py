@@ -88,7 +88,7 @@ class Report:
                 "bound": plan.bound(plan.unit.depth), "exceeded": self.exceeded,
                 "steps": self.steps, "cycles": cycles, "idle": idle, "refused": self.refused, "late": self.late,
                 "denied": {why.name.lower(): sum(each == why for _, each in self.denied.values()) for why in Refusal},
-                **plan.shares(self.trained, idle, len(self.followed.turns)),
+                **plan.shares(self.ran, len(batches), idle),
                 "fill": len(latency) / len(batches) / policy.batch,
                 "simulated": _quantiles(latencies(self.followed.completions)), "passed": self.passed, **self.later}
 
@@ -102,9 +102,10 @@ class Report:
                                          for tag, each in self.completions.items()]))
 
     @property
-    def trained(self) -> int:
-        """Cycles of quanta as they are one behind the other, without what a change of contexts costs."""
-        return int(sum(self.plan.pieces[each.piece] for each in self.followed.turns if each.piece >= 0))
+    def ran(self) -> NDArray[np.int64]:
+        """How often each quantum of a step ran to its end."""
+        return np.bincount([each.piece for each in self.followed.turns if each.piece >= 0],
+                           minlength=len(self.plan.pieces))
 
     def table(self, title: str) -> Table:
         """The figures as a table; cycles beside times of a batch."""

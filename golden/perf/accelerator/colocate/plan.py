@@ -117,11 +117,21 @@ class Plan:
         many differ by more."""
         return {"later": int(cycles.max()), "later_bound": self.delay, "beyond": int((abs(cycles) > self.delay).sum())}
 
-    @staticmethod
-    def shares(trained: int, idle: int, turns: int) -> dict[str, float]:
-        """Cycles of training over those that no batch took, and over these without what the changes of contexts cost,
-        one behind each batch and each quantum."""
-        return {"of_idle": trained / max(idle, 1), "of_allowed": trained / max(idle - CHANGE * turns, 1)}
+    def shares(self, ran: NDArray[np.int64], batches: int, idle: int) -> dict[str, float]:
+        """Cycles of training over those that no batch took, and over these without what changes of programs cost at
+        least, one behind each batch and each quantum.
+
+        Parameters
+        ----------
+        ran : ndarray of int64, (quanta of a step,)
+            How often each has run.
+        batches, idle : int
+            How many there were; cycles that none of them took.
+        """
+        trained, changes = int((ran * self.pieces).sum()), CHANGE * (batches + int(ran.sum()))
+        if self.quanta is not None:    # without a change the next quantum would begin behind the instruction YIELD
+            changes += int((ran * (self.quanta.on - self.pieces)).sum())
+        return {"of_idle": trained / max(idle, 1), "of_allowed": trained / max(idle - changes, 1)}
 
     @property
     def _quantum(self) -> int:

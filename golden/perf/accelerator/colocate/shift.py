@@ -112,7 +112,7 @@ class Served:
         trained = int((run.ran * plan.pieces).sum())
         training = {"steps": run.steps, "step": own, "quantum": plan.quantum, "alone": shift.alone,
                     **plan.later(run.finished - self.without.finished),
-                    **plan.shares(trained, idle, len(run.fills) + int(run.ran.sum())),
+                    **plan.shares(run.ran, len(run.fills), idle),
                     "of_dedicated": trained / own * shift.alone / cycles,
                     "overdue": run.overdue, "limits": shift.limits[0], "limits_alone": shift.limits[1]
                     } if own else {"steps": 0}

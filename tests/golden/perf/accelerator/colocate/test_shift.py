@@ -54,12 +54,14 @@ def test_as_the_plain_follower(asked):
     assert (data["overdue"] >= 0) == ("patience" in asked) and (data["refused"] > 0) == (data["outside"] > 2)
     batches = {(each.started, each.finished) for each in plain.completions.values()}
     assert data["idle"] == data["cycles"] - sum(end - begin for begin, end in batches)
-    trained = sum(plan.pieces[each.piece] for each in plain.turns if each.piece >= 0)
+    pieces = [each.piece for each in plain.turns if each.piece >= 0]
+    trained = plan.pieces[pieces].sum()
     assert data["of_idle"] == trained / data["idle"]
     # a program begins in the cycle behind its start; training that is stopped for good has few
     changes = {later.started + 1 - each.ended for each, later in pairwise(plain.turns)}
     assert min(changes) >= CHANGE and (CHANGE in changes or "patience" in asked)
-    assert data["of_allowed"] == trained / (data["idle"] - CHANGE * len(plain.turns))
+    saved = int((plan.pieces - plan.quanta.on)[pieces].sum())
+    assert data["of_idle"] <= data["of_allowed"] == trained / (data["idle"] + saved - CHANGE * len(plain.turns)) <= 1
     without = follow(plan.unit, replace(plan.policy, training=False), plan.service, None, made.arrivals.tolist())
     later = latencies(plain.completions) - latencies(without.completions)
     assert data["later"] == later.max() and data["beyond"] == (abs(later) > data["later_bound"]).sum()
