@@ -37,7 +37,7 @@ class Ring:
 
     def open(self) -> None:
         """Say where it is, and what requests may name."""
-        low, high = self.address & 0xFFFFFFFF, self.address >> 32
+        high, low = divmod(self.device.first + self.address, 1 << 32)
         for name, value in (("low", low), ("high", high), ("first", self.window.first), ("last", self.window.last),
                             ("tail", self.tail), ("size", self.log)):
             write(self.device, f"ring_{name}", value)

@@ -49,7 +49,7 @@ class Device(Model):
     beat : int
         Bytes of the data bus.
     memory : ndarray of uint8
-        The DRAM from address 0 on; what the accelerator writes is there at once.
+        The DRAM, from address 0 on unless :meth:`place` says so; what the accelerator writes is there at once.
     burst : int
         Beats that a burst has at most.
     timing : Timing
@@ -88,7 +88,7 @@ class Device(Model):
         sources["ports.h"] = f"#define BEAT {beat}\n#define TRACE {int(traced)}\n#define CONTEXTS {contexts}\n"
         self.library = build_library(Path(verilog), top, sources, level=level, trace=waves is not None,
                                      verilate=VERILATE, progress=progress)
-        self.memory = memory    # the model writes into it
+        self.memory, self.first = memory, 0    # the model writes into it
         self.beat, self.traced, self.contexts = beat, traced, contexts
         self._open(self.library, _functions(), memory.ctypes.data, len(memory), burst)
         self._library.sim_timing(self._handle, timing.latency, timing.bandwidth)
@@ -102,6 +102,12 @@ class Device(Model):
         counts = (ctypes.c_uint64 * 3)()
         self._library.sim_counts(self._handle, counts)
         return tuple(counts)
+
+    def place(self, first: int) -> None:
+        """Let the DRAM begin at ``first``, an address of 64 bits, from the next cycle on; what else is done counts from
+        there."""
+        self.first = first
+        self._library.sim_place(self._handle, first)
 
     def set_timing(self, timing: Timing) -> None:
         """Give the DRAM another speed, from the next cycle on."""
@@ -210,7 +216,8 @@ def _functions():
     handle, u64, u32, number = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_int
     text, counts = ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64)
     return (
-        ("open", handle, [handle, u64, u32]), ("close", None, [handle]), ("timing", None, [handle, u64, u64]),
+        ("open", handle, [handle, u64, u32]), ("close", None, [handle]), ("place", None, [handle, u64]),
+        ("timing", None, [handle, u64, u64]),
         ("pauses", None, [handle, u32, u32]),
         ("fault", None, [handle, u64, u64, number]), ("reset", None, [handle, u32]),
         ("write", number, [handle, u32, u32, u64]), ("read", number, [handle, u32, ctypes.POINTER(u32), u64]),

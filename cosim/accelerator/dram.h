@@ -72,6 +72,7 @@ struct Channel {
 struct Memory {
     // Settings.
     uint8_t* bytes = nullptr;
+    uint64_t first = 0;  // the address of bytes[0]; all that is kept of an address counts from there
     uint64_t size = 0, latency = 1, bandwidth = BEAT;
     uint32_t burst = 256;
     uint32_t noise = 1, pauses = 0;  // a chance in 2^32
@@ -119,12 +120,14 @@ struct Memory {
              const uint8_t* strobes, bool last, bool rready, bool bready) {
         if (ar_channel.moves(complaint, now, arvalid, arready, ar)) {
             check("ar", now, ar);
+            ar.address -= first;
             bool mute = false;
             for (const Range& range : silent) mute |= range.holds(ar.address, uint64_t(ar.beats) * BEAT);
             reads.push_back({ar, now + latency, mute, 0});
         }
         if (aw_channel.moves(complaint, now, awvalid, awready, aw)) {
             check("aw", now, aw);
+            aw.address -= first;
             writes.push_back({aw, 0, false, 0});
         }
         Beat beat;
@@ -177,7 +180,7 @@ private:
     Channel<Beat> w_channel{"w"};
 
     Response answer(uint64_t address) const {
-        if (address + BEAT > size) return DECERR;
+        if (address > size - BEAT) return DECERR;
         for (const Range& range : poisoned)
             if (range.holds(address, BEAT)) return SLVERR;
         return OKAY;

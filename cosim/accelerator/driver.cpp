@@ -208,6 +208,9 @@ API void sim_close(Simulation* sim) {
     delete sim;
 }
 
+// The address at which the memory begins, from the next cycle on.
+API void sim_place(Simulation* sim, uint64_t first) { sim->memory.first = first; }
+
 API void sim_timing(Simulation* sim, uint64_t latency, uint64_t bandwidth) {
     sim->memory.latency = latency;
     sim->memory.bandwidth = bandwidth;

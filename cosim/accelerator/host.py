@@ -92,13 +92,15 @@ def write(device: Device, name: str, value: int, context: int = 0) -> None:
 
 
 def settings(program: Program, *, address: int = 0, base: int | None = None, watchdog: int = WATCHDOG,
-             share: Share | None = None) -> dict[str, int]:
+             share: Share | None = None, first: int = 0) -> dict[str, int]:
     """Registers, name -> value, for a program that is in DRAM, with its instructions at ``address``, whole pages.
 
-    Its data begin at ``base``, usually behind the instructions. ``share`` is that of its context, if not everything.
+    Its data begin at ``base``, usually behind the instructions; both count from ``first``, where the DRAM begins.
+    ``share`` is that of its context, if not everything.
     """
     base = address + room(program)[1] if base is None else base
-    return {"program_low": address, "program_high": 0, "base_low": base, "base_high": 0,
+    (program_high, program_low), (base_high, base_low) = (divmod(first + each, 1 << 32) for each in (address, base))
+    return {"program_low": program_low, "program_high": program_high, "base_low": base_low, "base_high": base_high,
             "limit": program.limit, "instructions": len(program.instructions), "watchdog": watchdog,
             "interrupt_status": 3, "interrupt_enable": 3, **program.registers(),
             **(share.registers() if share else {})}
@@ -115,7 +117,7 @@ def prepare(device: Device, program: Program, context: int = 0, **options: Any) 
     found = read(device, "id")
     if found != IDENTITY:
         raise BusError(f"Register id must be 0x{IDENTITY:08X}, not 0x{found:08X}")
-    for name, value in settings(program, **options).items():
+    for name, value in settings(program, first=device.first, **options).items():
         write(device, name, value, context)
 
 

@@ -30,6 +30,7 @@ SIZE = 1 << 18
 def renewed(device, *timing):
     """A device that has forgotten what was before, DRAM of this timing."""
     device.heal()
+    device.place(0)
     device.reset()
     device.set_timing(Timing(*timing))
     return device

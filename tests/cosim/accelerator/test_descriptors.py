@@ -140,9 +140,11 @@ WRONG = {
 }
 
 
-def test_a_corrupt_descriptor_is_refused_by_its_tag(device):
-    """With its reason; those before and behind it are served."""
+@pytest.mark.parametrize("first", [0, 0xAAAA_AAAA_AAAA_A000, 0x5555_5555_5555_5000])
+def test_a_corrupt_descriptor_is_refused_by_its_tag(device, first):
+    """With its reason; those before and behind it are served, wherever the memory lies that has all of it."""
     serving = copies(1)
+    device.place(first)
     ring, *_ = ringed(device, serving)
     for number, (why, wrong) in enumerate(WRONG.items()):
         requests = [place(3 * number + n) for n in range(3)]

@@ -35,6 +35,7 @@ def opened():
 @pytest.fixture
 def device(opened):
     opened.heal()
+    opened.place(0)
     opened.reset()
     opened.set_pauses(0)
     opened.set_timing(Timing(10, SYSTEM.beat))
@@ -52,13 +53,19 @@ def read(device, *names):
     return values if len(values) > 1 else values[0]
 
 
-def start(device, program, place=CODE, **registers):
-    """Put a program into DRAM, among words that nobody understands, and ring the doorbell; words may be numbers."""
+def start(device, program, place=CODE, first=0, **registers):
+    """Put a program into DRAM, among words that nobody understands, and ring the doorbell; words may be numbers.
+
+    The DRAM begins at the address ``first``.
+    """
     code = b"".join((one if isinstance(one, int) else one.encode()).to_bytes(64, "little") for one in program)
     device.memory[:BASE // 2] = 0xFF
     device.memory[place:place + len(code)] = np.frombuffer(code, np.uint8)
-    write(device, **{"program_low": place, "program_high": 0, "base_low": BASE, "base_high": 0, "limit": LIMIT,
-                     "instructions": len(program), "watchdog": 3000, "interrupt_enable": 3, "interrupt_status": 3}
+    device.place(first)
+    (program_high, program_low), (base_high, base_low) = (divmod(first + each, 1 << 32) for each in (place, BASE))
+    write(device, **{"program_low": program_low, "program_high": program_high, "base_low": base_low,
+                     "base_high": base_high, "limit": LIMIT, "instructions": len(program), "watchdog": 3000,
+                     "interrupt_enable": 3, "interrupt_status": 3}
           | registers)
     write(device, control=1)
 
@@ -149,6 +156,19 @@ def test_transfers_are_those_of_the_golden_machine(device, seed, timing, pauses)
             given = sum(one.unit == unit for one in instructions)
             assert read(device, f"{unit.name.lower()}_completed") == given
         assert read(device, "words_loaded", "words_stored") == moved(instructions)
+
+
+@pytest.mark.parametrize("first", [
+    (1 << 64) - SIZE, 0x5555_5555_5555_5000, 0xAAAA_AAAA_AAAA_A000, (1 << 32) - BASE - 0x1000, 1 << 31])
+def test_memory_may_lie_at_any_address(device, first):
+    """Programs, loads and stores: each bit of an address is 0 and 1, and some carry into the upper word."""
+    instructions = copies(np.random.default_rng(7), 20)
+    machine = Machine(Program(accelerator=SYSTEM, instructions=instructions, limit=LIMIT,
+                              memory=[Region(0, device.memory[BASE:BASE + LIMIT].tobytes())]))
+    start(device, instructions, first=first)
+    machine.run()
+    assert finish(device) == (True, 0, 0)
+    assert np.array_equal(device.memory[BASE:BASE + LIMIT], np.frombuffer(machine.dram.get(0, LIMIT), np.uint8))
 
 
 def moved(instructions):
