@@ -1,0 +1,176 @@
+"""Changes one place of a module after the other, and says whether its tests see it: ``python -m tests.mutate FILE``.
+
+Places are operators, comparisons, constants, conditions, choices and assignments in functions of the module, drawn by
+a seed. Its tests are those of ``make test`` that have its name or say that they cover it (``tests/test_mirror.py``).
+They run on a copy of the tracked files; what a change breaks before anything is tested is told apart. What survives
+changes nothing that its tests look at: a hole in them, or a place that makes no difference, which a person must say.
+"""
+
+import argparse
+import ast
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from hbfp import files
+
+from .test_mirror import COVERED, MODULES, mirrored
+
+ROOT = Path(__file__).parents[1]
+BINARY: dict[type, type] = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
+                            ast.BitXor: ast.BitOr, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.Mult: ast.Add}
+COMPARED: dict[type, type] = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE,
+                              ast.GtE: ast.Gt}
+#: Calls whose argument is a condition.
+CONDITIONS = ("If", "Elif")
+#: What came of a change: a test failed, nothing could be tested, or all tests passed.
+VERDICTS = SEEN, BROKEN, SURVIVED = "seen", "broken", "survived"
+#: Errors of a description that is none, in a test's output.
+_NONE = re.compile(r"^E   +(TypeError|AttributeError|NameError|SyntaxError|IndexError|ValueError|amaranth\.\S+)\b",
+                   re.MULTILINE)
+
+
+@dataclass
+class Mutant:
+    """One change: its line, what stood there and what stands there now, the module's new text, what came of it."""
+    line: int
+    before: str
+    after: str
+    text: str
+    verdict: str = ""
+
+
+def _changed(node: ast.AST) -> Iterator[ast.expr]:
+    """What may stand in place of a node."""
+    match node:
+        case ast.BinOp(op=op) if type(op) in BINARY:
+            yield ast.BinOp(node.left, BINARY[type(op)](), node.right)
+        case ast.Compare(ops=[op]) if type(op) in COMPARED:
+            yield ast.Compare(node.left, [COMPARED[type(op)]()], node.comparators)
+        case ast.UnaryOp(op=ast.Invert()):
+            yield node.operand
+        case ast.Constant(value=value) if type(value) is int:
+            yield ast.Constant(value + 1)
+        case ast.Call(func=ast.Name("Mux"), args=[condition, one, other]):
+            yield ast.Call(node.func, [condition, other, one], [])
+        case ast.Call(func=ast.Attribute(attr="eq")):
+            yield ast.List([], ast.Load())    # the assignment is gone
+        case ast.Call(func=ast.Attribute(attr=name), args=[condition]) if name in CONDITIONS:
+            yield ast.Call(node.func, [ast.Compare(condition, [ast.Eq()], [ast.Constant(0)])], [])
+
+
+def mutants(text: str) -> list[Mutant]:
+    """Every change of a module's text, in its order."""
+    lines = text.encode().splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    found, raw = [], text.encode()
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    inner = {id(part) for each in functions for part in ast.walk(each) if part is not each
+             and isinstance(part, ast.FunctionDef)}
+    for function in functions:
+        if id(function) in inner:    # walked with the one around it
+            continue
+        for node in (part for statement in function.body for part in ast.walk(statement)):
+            for other in _changed(node):
+                begin = starts[node.lineno - 1] + node.col_offset
+                end = starts[node.end_lineno - 1] + node.end_col_offset
+                after = ast.unparse(other) if isinstance(other, ast.Constant | ast.List) else f"({ast.unparse(other)})"
+                found.append(Mutant(node.lineno, raw[begin:end].decode(), after,
+                                    (raw[:begin] + after.encode() + raw[end:]).decode()))
+    return sorted(found, key=lambda each: each.line)
+
+
+def tests_of(module: str) -> list[str]:
+    """The tests that cover a module, those of its name first."""
+    own = [mirrored(module)] if mirrored(module).exists() else []
+    return [str(path.relative_to(ROOT)) for path in own] + [test for name, test in COVERED if name == module]
+
+
+def copied(folder: Path) -> None:
+    """Put a copy of all tracked files, as they stand, into a folder."""
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    for name in filter(None, names.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / name)
+
+
+def judge(folder: Path, tests: list[str], limit: float) -> str:
+    """The verdict of tests on a copy."""
+    words = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", *tests]
+    try:
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=limit, env=os.environ | {
+            "HBFP_BUILD": str(files.build()), "PYTHONDONTWRITEBYTECODE": "1"})
+    except subprocess.TimeoutExpired:    # as what never ends is
+        return SEEN
+    if done.returncode == 0:
+        return SURVIVED
+    return SEEN if done.returncode == 1 and not _NONE.search(done.stdout) else BROKEN
+
+
+def run(module: str, chosen: list[Mutant], limit: float, console: Console) -> None:
+    """Judge changes of a module.
+
+    Raises
+    ------
+    SystemExit
+        If it has no tests, or they fail as it is.
+    """
+    tests = tests_of(module)
+    if not tests:
+        raise SystemExit(f"python -m tests.mutate: error: no test covers {module}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        copied(folder)
+        if judge(folder, tests, limit) != SURVIVED:
+            raise SystemExit(f"python -m tests.mutate: error: the tests of {module} fail without a change")
+        for mutant in track(chosen, module, console=console, transient=True):
+            (folder / module).write_text(mutant.text)
+            mutant.verdict = judge(folder, tests, limit)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; the exit status is 1 if a change survives."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutate", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("module", nargs="+", choices=MODULES, metavar="FILE", help="such as rtl/lib/fifo.py")
+    parser.add_argument("--count", type=int, default=20, metavar="N", help="changes of each (default 20)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="which of them (default 0)")
+    parser.add_argument("--limit", type=float, default=1200, metavar="SECONDS", help="for the tests of one of them")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all of it there")
+    args, console, found = parser.parse_args(argv), Console(highlight=False), {}
+    table = Table("module", "changes", *VERDICTS)
+    for module in args.module:
+        every = mutants((ROOT / module).read_text())
+        picked = sorted(random.Random(args.seed).sample(range(len(every)), min(args.count, len(every))))
+        found[module] = [every[number] for number in picked]
+        run(module, found[module], args.limit, console)
+        counts = Counter(each.verdict for each in found[module])
+        table.add_row(module, f"{len(picked)} of {len(every)}", *(str(counts[name]) for name in VERDICTS))
+        for each in found[module]:
+            if each.verdict == SURVIVED:
+                console.print(f"{module}:{each.line}: {each.before}  ->  {each.after}", markup=False, soft_wrap=True)
+    console.print(table)
+    if args.json:
+        args.json.write_text(json.dumps({module: [{key: value for key, value in asdict(each).items() if key != "text"}
+                                                  for each in rows] for module, rows in found.items()}, indent=1))
+    return int(any(each.verdict == SURVIVED for rows in found.values() for each in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
