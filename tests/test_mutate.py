@@ -46,6 +46,6 @@ def test_verdicts(tmp_path, capsys, monkeypatch):
 
 
 def test_what_cannot_be_judged():
-    assert mutate.tests_of("rtl/accelerator/reader.py") == ["tests/rtl/accelerator/test_accelerator.py"]
+    assert mutate.tests_of("rtl/accelerator/writer.py") == ["tests/rtl/accelerator/test_accelerator.py"]
     with pytest.raises(SystemExit):
         mutate.main(["rtl/none.py"])

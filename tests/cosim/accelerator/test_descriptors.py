@@ -1,6 +1,6 @@
 """Requests as descriptors in DRAM, on the Verilog: each to the cycle, corrupt ones refused by tag, none lost or mixed.
 
-Covers: cosim/accelerator/descriptors.py.
+Covers: cosim/accelerator/descriptors.py, rtl/accelerator/reader.py.
 """
 
 import struct
