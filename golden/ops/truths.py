@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..vector import programs
-from .operation import Elements, Operation, Shape, calls
+from .operation import Elements, Operation, Shape, Unsupported, calls
 
 aten = torch.ops.aten
 
@@ -23,8 +23,15 @@ def _compared(name, program, opposite=False):
 
 
 def _of_truths(name, program):
-    return Operation(name, calls(f"logical_{name}", f"bitwise_{name}"), Shape.ELEMENT,
-                     lambda *operands: Elements(program, operands), truth=True)
+    def form(*operands):
+        if any(each.is_floating_point() for each in operands):
+            raise Unsupported("it takes real numbers; truths would do")    # parts make them
+        return Elements(program, operands)
+
+    def parts(*operands):
+        return getattr(torch, f"logical_{name}")(*(each != 0 if each.is_floating_point() else each
+                                                   for each in operands))
+    return Operation(name, calls(f"logical_{name}", f"bitwise_{name}"), Shape.ELEMENT, form, parts, truth=True)
 
 
 def _where(mask, x, other):
