@@ -66,6 +66,18 @@ class SideMode(Mode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        outs = [each.name for each in getattr(getattr(func, "_schema", None), "arguments", ()) if each.is_out]
+        if outs and operation_of(func) is not None:
+            with self:
+                y = func.overloadpacket(*args, **{name: each for name, each in kwargs.items() if name not in outs})
+            found = [kwargs[name].resize_(each.shape).copy_(each)
+                     for name, each in zip(outs, tree_leaves(y), strict=False)]
+            return found[0] if len(found) == 1 else tuple(found)
+        y = self._given(func, args, kwargs)
+        return args[0].copy_(y) if operation_of(func) and _in_place(func) and y is not args[0] else y
+
+    def _given(self, func, args, kwargs):
+        """What an operation gives; one in place may give another tensor than its operand."""
         operation = operation_of(func)
         if operation is None or operation.shape == Shape.MOVE:
             y = self.parts(func, args, kwargs)
@@ -76,7 +88,7 @@ class SideMode(Mode):
         with self:
             y = operation.apart(*args, **kwargs)
         if y is not NotImplemented:
-            return y
+            return _filled(y, func, args, kwargs)
         if operation.form is None:
             return func(*args, **kwargs)
         try:
@@ -94,7 +106,20 @@ class SideMode(Mode):
             return y != 0
         if _WATCHES:
             _measure(func, args, kwargs, y)
-        return args[0].copy_(y) if func.overloadpacket.__name__.endswith("_") else y
+        return y
+
+
+def _filled(y, func, args, kwargs):
+    """Results by parts, which leave those empty that only gradients read: torch's own stand in their places."""
+    if not isinstance(y, tuple) or all(each.numel() for each in y[1:]):
+        return y
+    return tuple(each if each.numel() else own for each, own in zip(y, func(*args, **kwargs), strict=True))
+
+
+def _in_place(func):
+    """Whether an overload changes its first operand, and gives it."""
+    first = func._schema.arguments[0].alias_info
+    return first is not None and first.is_write
 
 
 def _measure(func, args, kwargs, y):

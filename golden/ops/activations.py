@@ -12,6 +12,8 @@ from .operation import Elements, Operation, Shape, Unsupported, calls, dims_of
 
 aten = torch.ops.aten
 _CUBE, _ROOT = 0.044715, math.sqrt(2 / math.pi)
+#: From here on softplus is its operand in FP32, so that no threshold makes a difference.
+_ALL = 15
 
 
 def _inner(x):
@@ -41,12 +43,15 @@ def above_zero(x: torch.Tensor) -> torch.Tensor:
 
 def _softplus(x, beta=1, threshold=20):
     if beta != 1:
-        return _softplus(x * beta) * (1 / beta)
-    return torch.relu(x) + above_zero(x)
+        return _softplus(x * beta, 1, threshold) * (1 / beta)
+    y = torch.relu(x) + above_zero(x)
+    return y if threshold >= _ALL else torch.where(x > threshold, x, y)
 
 
 def _softplus_gradient(gradient, x, beta, threshold):
-    return torch.sigmoid(x if beta == 1 else x * beta) * gradient
+    x = x if beta == 1 else x * beta
+    y = torch.sigmoid(x) * gradient
+    return y if threshold >= _ALL else torch.where(x > threshold, gradient, y)
 
 
 def _mish(x):

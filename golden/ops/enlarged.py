@@ -32,8 +32,7 @@ def _linear(x, dim, side, corners, scale):
 
 def _enlarged(dims):
     def parts(x, size, corners, *scales):
-        given = [each for each in scales if each is not None]
-        scales = given[0] if given and isinstance(given[0], (list, tuple)) else given
+        scales = scales[0] if scales and isinstance(scales[0], (list, tuple)) else scales
         if size is None:
             size = [int(side * scale) for side, scale in zip(x.shape[-dims:], scales, strict=True)]
         if x.is_meta:

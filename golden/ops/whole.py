@@ -69,7 +69,7 @@ def _top(x, k, dim=-1, largest=True, sorted=True):
     return found if largest else -found, torch.cat(places, dim).to(torch.int64)
 
 
-def _sorted(x, dim=-1, descending=False):
+def _sorted(x, dim=-1, descending=False, *, stable=True):
     return aten.topk(x, x.shape[dim], dim, descending)
 
 
