@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hbfp.golden.spec.vector import STREAM, Kind, VectorInstruction, VectorUnit, scalar
+from hbfp.golden.spec.vector import STREAM, Kind, Reduce, VectorInstruction, VectorUnit, scalar
 from hbfp.golden.vector import programs
 from hbfp.golden.vector.pairs import by_itself, paired
 from hbfp.golden.vector.side import registers
@@ -114,7 +114,8 @@ def in_rows(build: Builder, parts: Sequence[tuple[OfRows, Sequence[int], Sequenc
             values: Sequence[Value], order: Sequence[int], loaded: Iterable[int],
             stored: Iterable[int] | Mapping[int, Value],
             flat: bool = False, kept: Mapping[int, Value] | None = None) -> None:
-    """Run programs, one after the other, over all rows of values of one shape; ``order`` and ``flat`` as above.
+    """Run programs, one after the other, over all rows of values of one shape; ``order`` and ``flat`` as above. Of rows
+    that are longer than the vector unit's, of which each element is by itself, some words of all are done at a time.
 
     Each part is a program, and the numbers of the values that it takes and gives, which may be the same. Those that are
     ``loaded`` come from DRAM before the first, those that are ``stored`` go there behind the last, where they came from
@@ -123,6 +124,15 @@ def in_rows(build: Builder, parts: Sequence[tuple[OfRows, Sequence[int], Sequenc
     *outer, inner = order
     length = values[0].shape[inner]                        # of an output the first of them may be all
     words = -(-length // build.lanes)
+    most = build.accelerator.row_words
+    if words > most and not flat and all(_by_elements(program) for program, *_ in parts):
+        for word in range(0, words, most):
+            some = [each.words(inner, word, most, build.lanes) for each in values]
+            targets = {number: each.words(inner, word, most, build.lanes) for number, each in stored.items()
+                       } if isinstance(stored, Mapping) else stored
+            rows = {number: each.words(0, word, most, build.lanes) for number, each in (kept or {}).items()}
+            in_rows(build, parts, some, order, loaded, targets, flat, rows)
+        return
     if kept:
         keep_rows(build, kept, build.accelerator.row_words // words if flat else 0)
     most = max(1, build.v.size // (2 * len(values)) // words)
@@ -136,6 +146,12 @@ def in_rows(build: Builder, parts: Sequence[tuple[OfRows, Sequence[int], Sequenc
                     elementwise(build, own, count * words, taken, given, words if kept else 1)
                 else:
                     run(build, own, length, count, words, taken, given)
+
+
+def _by_elements(program):
+    """Whether a program does each element of a row by itself, wherever it stands in it."""
+    return not callable(program) and all(each.reduce == Reduce.NONE and each.kind not in (Kind.KEY, Kind.PLACE)
+                                         for each in program)
 
 
 @contextmanager

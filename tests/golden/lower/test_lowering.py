@@ -498,3 +498,11 @@ def test_long_rows_of_fewer_lanes_than_a_word_has(lanes):
     """A sum has the order of the unit's lanes, not of the word's."""
     machine = accelerator(8, (1, 8), row_words=2, vector_lanes=lanes)
     check(Of(lambda x: torch.cat((x.softmax(-1), F.layer_norm(x, (21,))))), (r(2, 21),), machine)
+
+
+@pytest.mark.parametrize("length", [16, 17, 53])
+def test_rows_that_are_longer_than_the_vector_unit_s_and_fill_no_word(length):
+    """What makes other numbers than zeros of zeros must leave alone what fills up a row's last word."""
+    machine = accelerator(8, (1, 8), row_words=2)
+    check(Of(lambda x: torch.cat((x.exp(), F.hardsigmoid(x), torch.where(x > 0, x, 2.0) + x[:, :1] * 3,
+                                  F.gelu(x + torch.linspace(1, 2, length))))), (r(3, length),), machine)
