@@ -25,9 +25,11 @@ def formed(net: Nodes, node: Any) -> tuple[Form, list[fx.Node]]:
         form = operation.form(*args, **options)
     except Unsupported as error:
         raise LoweringError(str(error)) from None
-    if len(form.results) > 1:
-        read = list(net.readers(node)) or [0]
-        program = without(form.program, *(number for number in range(len(form.results)) if number not in read))
+    read, count = list(net.readers(node)) or [0], len(form.results)
+    if unknown := [number for number in read if number >= count]:
+        raise LoweringError(f"its result {unknown[0]} is read, where only {count} can be had")
+    if count > 1:
+        program = without(form.program, *(number for number in range(count) if number not in read))
         form = replace(form, program=program, results=tuple(form.results[number] for number in read))
     nodes = {id(net.graph.results[each]): each for each in node.all_input_nodes}
     operands = [nodes[id(each)] for each in form.operands]

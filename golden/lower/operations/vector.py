@@ -84,8 +84,6 @@ def _rows(net, node, form, values):
     if form.numbers and not long:
         vectors.constant_rows(net.build, _numbers(net, node, form))
     readers = net.readers(node)
-    if unknown := [number for number in readers if number >= len(form.results)]:
-        raise LoweringError(f"its result {unknown[0]} is read, where only {len(form.results)} can be had")
     outputs = [_space(net, node if number == 0 else readers[number][0], form, place, shape, inner)
                for place, number in enumerate(readers or [0])]
     if readers and list(readers) != [0]:

@@ -70,6 +70,7 @@ def two_of_one():
 
 MODELS = {
     "encoder": lambda: pooled(encoder()), "two": lambda: pooled(encoder(2, norm_first=True, activation="gelu")),
+    "norm first": lambda: Made(lambda own, x: own.classes(own.hidden(own.layer(x)).mean(1)), layer=nn.LayerNorm(11)),
     "layer norm": lambda: pooled(nn.LayerNorm(12)), "no bias": lambda: pooled(nn.LayerNorm(12, bias=False)),
     "plain norm": lambda: pooled(nn.LayerNorm(12, elementwise_affine=False)),
     "two dimensions": lambda: pooled(nn.LayerNorm((3, 12))), "rms norm": lambda: pooled(nn.RMSNorm(12)),
