@@ -212,7 +212,7 @@ def test_verilog_that_is_stopped(file):
             arguments = step.arguments()
             for name, values in step.host.writes(batch).items():
                 runner.write(name, values, step.shift(name, arguments))
-            for part in (0.3, 0.9, 0.97, 0.99) if cycles else ():
+            for part in (0.3, 0.6, 0.9, 0.98) if cycles else ():
                 host.ring(device, replace(program, arguments=arguments))
                 assert not device.run(round(part * cycles))
                 host.write(device, "control", 2)
