@@ -64,6 +64,41 @@ def test_every_overload_means_what_torch_means():
     assert compared > 2000
 
 
+def gradients(target, x, given):
+    """Of all that an overload reads, for one of its first real result; None where that has none."""
+    x, given = tree_map_only(torch.Tensor, torch.clone, (x, given))
+    read = [each for name, each in [("x", x), *given.items()] if name != "mask" and "running" not in name]
+    read = [each.requires_grad_() for each in tree_leaves(read) if isinstance(each, torch.Tensor) and
+            each.is_floating_point()]
+    found = [each for each in tree_leaves(target(x, **given)) if isinstance(each, torch.Tensor) and each.requires_grad]
+    if not found:
+        return None
+    found[0].backward(torch.linspace(-1, 1, found[0].numel()).reshape(found[0].shape))
+    return [torch.zeros(()) if each.grad is None else each.grad for each in read]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_gradient_means_what_torch_means():
+    compared, found = 0, []
+    for target in (each for each in CALLS if each._schema.returns and not each._schema.is_mutable):
+        name = target.overloadpacket.__name__
+        for trial in range(0, 2, 1 + (name == "topk")):              # of equal numbers topk may take any
+            for x, given in drawn(target, trial):
+                if name in ("smooth_l1_loss", "huber_loss") and given["target"].shape != x.shape:
+                    continue                                     # torch divides by the numbers of the smaller one
+                try:
+                    own = gradients(target, x, given)
+                except (RuntimeError, IndexError, TypeError, ValueError):
+                    continue
+                with SideMode(DESIGN_SIDE):
+                    other = gradients(target, x, given)
+                compared += own is not None
+                if (own is None) != (other is None) or own is not None and not near(own, other):
+                    found.append(f"{target} {given} of {x}")
+    assert not found, found[0]
+    assert compared > 500
+
+
 def test_what_is_written_into_a_tensor_that_is_given():
     x, found = torch.randn(4, 8, generator=torch.Generator().manual_seed(0)), []
     for side in (False, True):
