@@ -18,6 +18,6 @@ def draw_trainer(seed: int, number: int = 0) -> Accelerator:
             drawn = draw(rng.getrandbits(31), side=rng.choice((4, 8, 8)))
             return replace(drawn, x_words=rng.choice(_WORDS), w_words=rng.choice(_WORDS), v_words=rng.choice(_WORDS),
                            p_words=rng.choice((128, 512)), row_words=rng.randint(6, 32), functions=FUNCTIONS,
-                           vector_rows=rng.randint(6, 12), contexts=1)
+                           vector_rows=rng.randint(6, 12), contexts=1, dispatch=0, dispatch_ring=False)
         except ValueError:
             continue    # 4 x 4 has fewer widths, and functions need lanes

@@ -46,6 +46,7 @@ def test_many(name):
 
 def test_accelerators_that_train():
     drawn = [draw_trainer(1, number) for number in range(20)]
+    assert not any(each.dispatch or each.dispatch_ring for each in drawn)    # Verilog has none before one context
     assert drawn[7] == draw_trainer(1, 7) and {each.core.rows for each in drawn} == {4, 8, 16}
 
 
