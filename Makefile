@@ -67,5 +67,5 @@ $(VENV)/.test: $(VENV)/.main
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.main
-	$(INSTALL) ".[docs]"
+	$(INSTALL) ".[docs,tune]"
 	touch $@

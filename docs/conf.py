@@ -39,6 +39,8 @@ autodoc_typehints = "none"
 autodoc_use_type_comments = False
 # Training needs PyTorch, and a GPU Triton; their pages do not.
 autodoc_mock_imports = [name for name in ("torch", "triton") if not importlib.util.find_spec(name)]
+if importlib.util.find_spec("torch"):
+    import torch.utils.flop_counter  # noqa: F401    # asks for types of triton, which what stands in for it has not
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 # Types of parameters are words, which is a sixth of the time to look up and makes "path" a link to somebody's field.

@@ -103,7 +103,7 @@ def test_make_installs_what_is_locked():
         ("INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock "
          "--editable")]
     assert re.findall(r"^\t\$\(INSTALL\) (.*)$", makefile, re.MULTILINE) == [
-        '".[hardware,train]"', '".[$(EXTRAS)]"', '".[docs]"']
+        '".[hardware,train]"', '".[$(EXTRAS)]"', '".[docs,tune]"']
 
 
 def test_messages_name_extras_that_there_are():
