@@ -8,7 +8,7 @@ not have stays as it is.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -66,22 +66,22 @@ class SideMode(Mode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        outs = [each.name for each in getattr(getattr(func, "_schema", None), "arguments", ()) if each.is_out]
-        if outs and operation_of(func) is not None:
-            with self:
-                y = func.overloadpacket(*args, **{name: each for name, each in kwargs.items() if name not in outs})
-            found = [kwargs[name].resize_(each.shape).copy_(each)
-                     for name, each in zip(outs, tree_leaves(y), strict=False)]
-            return found[0] if len(found) == 1 else tuple(found)
-        y = self._given(func, args, kwargs)
-        return args[0].copy_(y) if operation_of(func) and _in_place(func) and y is not args[0] else y
-
-    def _given(self, func, args, kwargs):
-        """What an operation gives; one in place may give another tensor than its operand."""
         operation = operation_of(func)
         if operation is None or operation.shape == Shape.MOVE:
             y = self.parts(func, args, kwargs)
             return func(*args, **kwargs) if y is NotImplemented else y
+        outs, in_place = _written(func)
+        if outs:
+            with self:
+                y = func.overloadpacket(*args, **{name: each for name, each in kwargs.items() if name not in outs})
+            found = [kwargs[name].resize_(each.shape).copy_(each)
+                     for name, each in zip(outs, tree_leaves(y), strict=True)]
+            return found[0] if len(found) == 1 else tuple(found)
+        y = self._given(operation, func, args, kwargs)
+        return args[0].copy_(y) if in_place and y is not args[0] else y
+
+    def _given(self, operation, func, args, kwargs):
+        """What an operation gives; one in place may give another tensor than its operand."""
         first = next((each for each in args if isinstance(each, torch.Tensor) and each.is_floating_point()), None)
         if in_hbfp() or first is None or not _single(first):
             return func(*args, **kwargs)
@@ -116,10 +116,11 @@ def _filled(y, func, args, kwargs):
     return tuple(each if each.numel() else own for each, own in zip(y, func(*args, **kwargs), strict=True))
 
 
-def _in_place(func):
-    """Whether an overload changes its first operand, and gives it."""
-    first = func._schema.arguments[0].alias_info
-    return first is not None and first.is_write
+@cache
+def _written(func):
+    """The names of what an overload writes its results into, and whether it changes its first operand and gives it."""
+    first, *_ = arguments = func._schema.arguments
+    return [each.name for each in arguments if each.is_out], first.alias_info is not None and first.alias_info.is_write
 
 
 def _measure(func, args, kwargs, y):
