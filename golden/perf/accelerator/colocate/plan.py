@@ -117,6 +117,10 @@ class Plan:
         many differ by more."""
         return {"later": int(cycles.max()), "later_bound": self.delay, "beyond": int((abs(cycles) > self.delay).sum())}
 
+    def trained(self, ran: NDArray[np.int64]) -> int:
+        """Cycles of quanta that have run so often each, as they are one behind the other."""
+        return int((ran * self.pieces).sum())
+
     def shares(self, ran: NDArray[np.int64], batches: int, idle: int) -> dict[str, float]:
         """Cycles of training over those that no batch took, and over these without what changes of programs cost at
         least, one behind each batch and each quantum.
@@ -128,7 +132,7 @@ class Plan:
         batches, idle : int
             How many there were; cycles that none of them took.
         """
-        trained, changes = int((ran * self.pieces).sum()), CHANGE * (batches + int(ran.sum()))
+        trained, changes = self.trained(ran), CHANGE * (batches + int(ran.sum()))
         if self.quanta is not None:    # without a change the next quantum would begin behind the instruction YIELD
             changes += int((ran * (self.quanta.on - self.pieces)).sum())
         return {"of_idle": trained / max(idle, 1), "of_allowed": trained / max(idle - changes, 1)}

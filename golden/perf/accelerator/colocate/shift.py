@@ -109,11 +109,10 @@ class Served:
         ends = np.cumsum(run.fills) - 1
         idle = cycles - int((run.finished - run.started)[ends].sum())
         # Of training: whole steps, its cycles over those that it may have, and over what a trainer alone would do.
-        trained = int((run.ran * plan.pieces).sum())
         training = {"steps": run.steps, "step": own, "quantum": plan.quantum, "alone": shift.alone,
                     **plan.later(run.finished - self.without.finished),
                     **plan.shares(run.ran, len(run.fills), idle),
-                    "of_dedicated": trained / own * shift.alone / cycles,
+                    "of_dedicated": plan.trained(run.ran) / own * shift.alone / cycles,
                     "overdue": run.overdue, "limits": shift.limits[0], "limits_alone": shift.limits[1]
                     } if own else {"steps": 0}
         p50, p99 = np.quantile(run.latency, (0.5, 0.99)).tolist()
