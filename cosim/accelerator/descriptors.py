@@ -7,7 +7,7 @@ from hbfp.golden.spec.descriptors import Window, pack
 from hbfp.isa.descriptors import NUMBER
 
 from .device import Device
-from .host import read, write
+from .host import halves, read, write
 
 
 class Ring:
@@ -37,10 +37,10 @@ class Ring:
 
     def open(self) -> None:
         """Say where it is, and what requests may name."""
-        high, low = divmod(self.device.first + self.address, 1 << 32)
-        for name, value in (("low", low), ("high", high), ("first", self.window.first), ("last", self.window.last),
-                            ("tail", self.tail), ("size", self.log)):
-            write(self.device, f"ring_{name}", value)
+        for name, value in (halves(ring=self.device.first + self.address) | {
+                "ring_first": self.window.first, "ring_last": self.window.last, "ring_tail": self.tail,
+                "ring_size": self.log}).items():
+            write(self.device, name, value)
 
     def place(self, number: int) -> int:
         """Address of the descriptor of a number."""

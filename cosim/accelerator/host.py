@@ -91,6 +91,12 @@ def write(device: Device, name: str, value: int, context: int = 0) -> None:
     device.write(_address(name, context), value)
 
 
+def halves(**addresses: int) -> dict[str, int]:
+    """Registers, name -> value, of addresses of 64 bits, which have a register for each half."""
+    return {f"{name}_{half}": value for name, address in addresses.items()
+            for half, value in (("low", address % (1 << 32)), ("high", address >> 32))}
+
+
 def settings(program: Program, *, address: int = 0, base: int | None = None, watchdog: int = WATCHDOG,
              share: Share | None = None, first: int = 0) -> dict[str, int]:
     """Registers, name -> value, for a program that is in DRAM, with its instructions at ``address``, whole pages.
@@ -99,11 +105,9 @@ def settings(program: Program, *, address: int = 0, base: int | None = None, wat
     ``share`` is that of its context, if not everything.
     """
     base = address + room(program)[1] if base is None else base
-    (program_high, program_low), (base_high, base_low) = (divmod(first + each, 1 << 32) for each in (address, base))
-    return {"program_low": program_low, "program_high": program_high, "base_low": base_low, "base_high": base_high,
-            "limit": program.limit, "instructions": len(program.instructions), "watchdog": watchdog,
-            "interrupt_status": 3, "interrupt_enable": 3, **program.registers(),
-            **(share.registers() if share else {})}
+    return {**halves(program=first + address, base=first + base), "limit": program.limit,
+            "instructions": len(program.instructions), "watchdog": watchdog, "interrupt_status": 3,
+            "interrupt_enable": 3, **program.registers(), **(share.registers() if share else {})}
 
 
 def prepare(device: Device, program: Program, context: int = 0, **options: Any) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cosim.accelerator.device import Device, Timing
+from cosim.accelerator.host import halves
 from cosim.emit import emit_accelerator
 from golden.machine.machine import Machine
 from golden.machine.random_programs import random_program
@@ -62,11 +63,9 @@ def start(device, program, place=CODE, first=0, **registers):
     device.memory[:BASE // 2] = 0xFF
     device.memory[place:place + len(code)] = np.frombuffer(code, np.uint8)
     device.place(first)
-    (program_high, program_low), (base_high, base_low) = (divmod(first + each, 1 << 32) for each in (place, BASE))
-    write(device, **{"program_low": program_low, "program_high": program_high, "base_low": base_low,
-                     "base_high": base_high, "limit": LIMIT, "instructions": len(program), "watchdog": 3000,
-                     "interrupt_enable": 3, "interrupt_status": 3}
-          | registers)
+    write(device, **halves(program=first + place, base=first + BASE) | {
+        "limit": LIMIT, "instructions": len(program), "watchdog": 3000, "interrupt_enable": 3,
+        "interrupt_status": 3} | registers)
     write(device, control=1)
 
 
