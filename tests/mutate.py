@@ -8,7 +8,6 @@ changes nothing that its tests look at: a hole in them, or a place that makes no
 
 import argparse
 import ast
-import json
 import os
 import random
 import re
@@ -19,6 +18,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from rich.console import Console
@@ -74,24 +74,17 @@ def _changed(node: ast.AST) -> Iterator[ast.expr]:
 
 def mutants(text: str) -> list[Mutant]:
     """Every change of a module's text, in its order."""
-    lines = text.encode().splitlines(keepends=True)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
     found, raw = [], text.encode()
-    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
-    inner = {id(part) for each in functions for part in ast.walk(each) if part is not each
-             and isinstance(part, ast.FunctionDef)}
-    for function in functions:
-        if id(function) in inner:    # walked with the one around it
-            continue
-        for node in (part for statement in function.body for part in ast.walk(statement)):
-            for other in _changed(node):
-                begin = starts[node.lineno - 1] + node.col_offset
-                end = starts[node.end_lineno - 1] + node.end_col_offset
-                after = ast.unparse(other) if isinstance(other, ast.Constant | ast.List) else f"({ast.unparse(other)})"
-                found.append(Mutant(node.lineno, raw[begin:end].decode(), after,
-                                    (raw[:begin] + after.encode() + raw[end:]).decode()))
+    starts = [0, *accumulate(map(len, raw.splitlines(keepends=True)))]
+    nodes = {id(node): node for function in ast.walk(ast.parse(text)) if isinstance(function, ast.FunctionDef)
+             for statement in function.body for node in ast.walk(statement)}    # once, if in functions of functions
+    for node in nodes.values():
+        for other in _changed(node):
+            begin = starts[node.lineno - 1] + node.col_offset
+            end = starts[node.end_lineno - 1] + node.end_col_offset
+            after = ast.unparse(other) if isinstance(other, ast.Constant | ast.List) else f"({ast.unparse(other)})"
+            found.append(Mutant(node.lineno, raw[begin:end].decode(), after,
+                                (raw[:begin] + after.encode() + raw[end:]).decode()))
     return sorted(found, key=lambda each: each.line)
 
 
@@ -154,6 +147,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--limit", type=float, default=1200, metavar="SECONDS", help="for the tests of one of them")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all of it there")
     args, console, found = parser.parse_args(argv), Console(highlight=False), {}
+    if args.count < 1:
+        parser.error(f"--count {args.count}: must be 1 or more")
     table = Table("module", "changes", *VERDICTS)
     for module in args.module:
         every = mutants((ROOT / module).read_text())
@@ -167,8 +162,8 @@ def main(argv: list[str] | None = None) -> int:
                 console.print(f"{module}:{each.line}: {each.before}  ->  {each.after}", markup=False, soft_wrap=True)
     console.print(table)
     if args.json:
-        args.json.write_text(json.dumps({module: [{key: value for key, value in asdict(each).items() if key != "text"}
-                                                  for each in rows] for module, rows in found.items()}, indent=1))
+        files.write_json(args.json, {module: [{key: value for key, value in asdict(each).items() if key != "text"}
+                                              for each in rows] for module, rows in found.items()})
     return int(any(each.verdict == SURVIVED for rows in found.values() for each in rows))
 
 
