@@ -10,6 +10,7 @@ from hbfp.format import HBFPFormat
 from hbfp.golden.nn.formats import Formats
 from hbfp.golden.nn.inspect import Watch, names_running
 from hbfp.golden.nn.layers import HBFPLinear
+from hbfp.golden.nn.options import FormatOptions
 from hbfp.golden.nn.placed import ROLES
 from hbfp.golden.nn.record import listening
 from hbfp.golden.nn.replace import hbfp_layers
@@ -36,8 +37,10 @@ def formats(accelerator: Accelerator, stochastic: Sequence[str] = ()) -> Formats
     if stochastic and not accelerator.stochastic:
         raise LoweringError(f"Rounding {', '.join(stochastic)} stochastically cannot be lowered: the accelerator has "
                             f"rounding {fmt.rounding}; --rounding stochastic would do")
-    sums = {"guard": core.guard, "growth": core.growth} if core.accumulate == "aligned" else {}
-    made = Formats.of(fmt, accumulate=core.accumulate, mode=accelerator.plain or "hbfp", **sums)
+    sums: FormatOptions = {"accumulate": core.accumulate, "mode": accelerator.plain or "hbfp"}
+    if core.accumulate == "aligned":
+        sums |= {"guard": core.guard, "growth": core.growth}
+    made = Formats.of(fmt, **sums)
     roles: dict[str, Any] = {role: core.format for role in stochastic}
     return replace(made, **roles)
 

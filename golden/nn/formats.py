@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from hbfp.checks import check_choice
 from hbfp.design import ACCUMULATES
@@ -12,6 +12,7 @@ from hbfp.format import MANTISSA_RANGE, HBFPFormat
 from hbfp.values import given
 
 from ..matmul import check_widths
+from .options import FormatOptions, check_options
 
 #: ``block`` is the hardware's order, bit for bit; ``quick`` leaves the order of additions to the
 #: platform's BLAS: same converted operands, other low bits, not reproducible across machines.
@@ -104,7 +105,7 @@ class Formats:
             raise ValueError(f"Mode {self.mode!r} needs blocks (1, B) and rounding 'rne'")
 
     @classmethod
-    def of(cls, fmt: "Formats | HBFPFormat | str" = "hbfp8", **options: Any) -> "Formats":
+    def of(cls, fmt: "Formats | HBFPFormat | str" = "hbfp8", **options: Unpack[FormatOptions]) -> "Formats":
         """From one format, or one per role; a :class:`Formats` passes through. For names see :func:`named`.
 
         Parameters
@@ -119,15 +120,14 @@ class Formats:
         TypeError
             If ``fmt`` is no format, an option is none of these or stands beside a :class:`Formats`, which has all.
         """
-        known = ("w", "g", *_OPTIONS)
-        if unknown := [name for name in options if name not in known]:
-            raise TypeError(f"Options of a format are {', '.join(known)}, not {', '.join(unknown)}")
+        if options:                                        # traced code has none, and is not led through the check
+            check_options(cls.of, options)
         if isinstance(fmt, Formats):
             if options:
                 raise TypeError(f"A Formats has {', '.join(options)} of its own; give one of the two")
             return fmt
         fmt = checked("Format", fmt)
-        every: dict[str, Any] = {"w": fmt, "g": fmt} | options
+        every: dict[str, Any] = {"w": fmt, "g": fmt, **options}
         return cls(x=fmt, **every | {role: checked(f"Format of {role}", every[role]) for role in ("w", "g")})
 
     def with_mantissa(self, mantissa: int) -> Self:

@@ -12,12 +12,13 @@ from ..noise import Stream
 from . import conv, layers, library, unfold
 from .formats import Formats
 from .memory import array, foreign
+from .options import Model
 from .portable import on_host
 from .products import Encoded, Operand
 from .record import note, watcher
 
 
-def freeze(module: torch.nn.Module) -> torch.nn.Module:
+def freeze(module: Model) -> Model:
     """Let every HBFP layer of a model keep its converted weights, for inference.
 
     A call that needs no gradients then converts its input alone. Where it finds that the weights have changed (an
@@ -52,7 +53,7 @@ def freeze(module: torch.nn.Module) -> torch.nn.Module:
     return module
 
 
-def thaw(module: torch.nn.Module) -> torch.nn.Module:
+def thaw(module: Model) -> Model:
     """Undo :func:`freeze`: the converted weights are given up."""
     check_kind("module", module, torch.nn.Module)
     for layer in module.modules():

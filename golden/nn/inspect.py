@@ -1,6 +1,6 @@
 """Which matrix products of a model are not HBFP."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
@@ -17,15 +17,16 @@ from .products import in_hbfp
 _FUNCTIONS = FunctionType, BuiltinFunctionType, MethodType
 
 
-def fp32_products(module: torch.nn.Module, *inputs: Any, **options: Any) -> list[tuple[str, str]]:
+def fp32_products(module: torch.nn.Module, *inputs: Any,
+                  named: Mapping[str, Any] | None = None) -> list[tuple[str, str]]:
     """Run a model once and list the matrix products that it computes outside HBFP.
 
     Parameters
     ----------
     module : torch.nn.Module
         The model; it stays as it is, its noise and statistics too, if it is in evaluation mode.
-    inputs, options
-        What its ``forward`` takes.
+    inputs, named
+        What its ``forward`` takes: in order, and a mapping of what it takes by name.
 
     Returns
     -------
@@ -40,7 +41,7 @@ def fp32_products(module: torch.nn.Module, *inputs: Any, **options: Any) -> list
         def watch(operation, *_):
             found.setdefault((running(), operation))
         with watching(watch):
-            module(*inputs, **options)
+            module(*inputs, **named or {})
     return list(found)
 
 

@@ -5,8 +5,7 @@ float32, bfloat16 or float16. ``stochastic`` adds one buffer, ``noise_state``: t
 """
 
 import functools
-from inspect import signature
-from typing import Any, Self
+from typing import Any, Self, TypeAlias, Unpack
 
 import torch
 from torch.nn.functional import pad
@@ -19,8 +18,13 @@ from . import functional, recurrent
 from .convolution import convolution
 from .formats import FormatLike, Formats
 from .memory import check_dense
+from .options import FormatOptions, check_options
 from .products import check_float32
 from .state import HBFPState, untraced_noise
+
+#: Where parameters lie, and sizes of two dimensions, as torch takes them.
+Device: TypeAlias = torch.device | str | int | None
+Sides: TypeAlias = int | tuple[int, int]
 
 
 def check_types(module: torch.nn.Module) -> None:
@@ -54,6 +58,7 @@ class HBFPLayer(HBFPState):
     frozen: Any = None
 
     def _setup(self, fmt, seed, **options):
+        check_options(type(self), options)
         check_types(self)
         self.hbfp_setup(Formats.of(fmt, **options), seed)
 
@@ -81,7 +86,8 @@ class HBFPLayer(HBFPState):
         self.hbfp_reformat(formats, seed=seed)
 
     @classmethod
-    def of(cls, layer: torch.nn.Module, fmt: FormatLike = "hbfp8", *, seed: int = 1, **options: Any) -> Self:
+    def of(cls, layer: torch.nn.Module, fmt: FormatLike = "hbfp8", *, seed: int = 1,
+           **options: Unpack[FormatOptions]) -> Self:
         """The HBFP twin of a ``torch.nn`` layer; it shares the layer's parameters."""
         twin = cls.__new__(cls)
         twin.__dict__.update(layer.__dict__)
@@ -121,10 +127,12 @@ class HBFPLinear(HBFPLayer, torch.nn.Linear):
         One format for inputs, weights and gradients, or one for each.
     seed : int
         Seed of the ``stochastic`` lanes.
+    options
+        As of :meth:`Formats.of <golden.nn.Formats.of>`.
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, fmt: FormatLike = "hbfp8", *,
-                 seed: int = 1, device: Any = None, **options: Any) -> None:
+                 seed: int = 1, device: Device = None, **options: Unpack[FormatOptions]) -> None:
         _refuse_formats(bias=bias)
         super().__init__(in_features, out_features, bias, device=device)
         self._setup(fmt, seed, **options)
@@ -147,13 +155,14 @@ class HBFPConv2d(HBFPLayer, torch.nn.Conv2d):
     ----------
     in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, device
         As of ``torch.nn.Conv2d``.
-    fmt, seed
+    fmt, seed, options
         As of :class:`HBFPLinear`.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-                 dilation: Any = 1, groups: int = 1, bias: bool = True, fmt: FormatLike = "hbfp8", *, seed: int = 1,
-                 padding_mode: str = "zeros", device: Any = None, **options: Any) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Sides, stride: Sides = 1,
+                 padding: Sides | str = 0, dilation: Sides = 1, groups: int = 1, bias: bool = True,
+                 fmt: FormatLike = "hbfp8", *, seed: int = 1, padding_mode: str = "zeros", device: Device = None,
+                 **options: Unpack[FormatOptions]) -> None:
         _refuse_formats(stride=stride, padding=padding, dilation=dilation, groups=groups, bias=bias)
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias,
                          padding_mode=padding_mode, device=device)
@@ -179,19 +188,20 @@ class HBFPLSTM(HBFPLayer, torch.nn.LSTM):
 
     Parameters
     ----------
-    args, options
-        As of ``torch.nn.LSTM``, by name after the first two.
-    fmt, seed
+    input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype
+        As of ``torch.nn.LSTM``.
+    fmt, seed, options
         As of :class:`HBFPLinear`.
     """
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, fmt: FormatLike = "hbfp8", *,
-                 seed: int = 1, **options: Any) -> None:
+                 seed: int = 1, bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
+                 bidirectional: bool = False, proj_size: int = 0, device: Device = None,
+                 dtype: torch.dtype | None = None, **options: Unpack[FormatOptions]) -> None:
         _refuse_formats(num_layers=num_layers)
-        if unknown := options.keys() - signature(torch.nn.RNNBase).parameters:
-            raise TypeError(f"Options must be those of torch.nn.LSTM, not {', '.join(sorted(unknown))}")
-        super().__init__(input_size, hidden_size, num_layers, **options)
-        self._setup(fmt, seed)
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size,
+                         device, dtype)
+        self._setup(fmt, seed, **options)
 
     @untraced_noise
     @torch.compiler.disable                                    # torch.compile leaves torch.nn.LSTM out, too
@@ -243,17 +253,18 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
 
     Parameters
     ----------
-    embed_dim, num_heads, options
+    embed_dim, num_heads, dropout, bias, batch_first, device
         As of ``torch.nn.MultiheadAttention``; no ``bias_kv``, ``zero_attn``, ``kdim`` or ``vdim``.
-    fmt, seed
+    fmt, seed, options
         As of :class:`HBFPLinear`.
     """
 
     def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True,
-                 batch_first: bool = False, fmt: FormatLike = "hbfp8", *, seed: int = 1, device: Any = None) -> None:
+                 batch_first: bool = False, fmt: FormatLike = "hbfp8", *, seed: int = 1, device: Device = None,
+                 **options: Unpack[FormatOptions]) -> None:
         _refuse_formats(dropout=dropout, bias=bias, batch_first=batch_first)
         super().__init__(embed_dim, num_heads, dropout, bias, batch_first=batch_first, device=device)
-        self._setup(fmt, seed)
+        self._setup(fmt, seed, **options)
 
     @staticmethod
     def serves(layer: torch.nn.MultiheadAttention) -> bool:

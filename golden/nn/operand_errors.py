@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -133,15 +133,15 @@ def _row(each):
 
 
 def errors(module: torch.nn.Module, *inputs: Any, loss: Callable[[Any], torch.Tensor] | None = None,
-           **options: Any) -> Errors:
+           named: Mapping[str, Any] | None = None) -> Errors:
     """Run a converted model once and compare every operand of its HBFP products with FP32.
 
     Parameters
     ----------
     module : torch.nn.Module
         The model, on the CPU. It runs in evaluation mode and stays as it is, its gradients too.
-    inputs, options
-        What its ``forward`` takes.
+    inputs, named
+        What its ``forward`` takes: in order, and a mapping of what it takes by name.
     loss : callable, optional
         From the model's output to a number. With it the products of both gradients are judged, too.
 
@@ -161,7 +161,7 @@ def errors(module: torch.nn.Module, *inputs: Any, loss: Callable[[Any], torch.Te
         raise ValueError("A loss needs a parameter with requires_grad, and the model has none")
     with names_running(module, None) as running, evaluating(module), watched(seen := _Seen(running)):
         with torch.set_grad_enabled(loss is not None):
-            y = module(*inputs, **options)
+            y = module(*inputs, **named or {})
         if loss is not None:
             with torch.enable_grad():
                 number = loss(y)

@@ -13,6 +13,7 @@ from ..fast import kernels
 from ..ops.optimisers import check
 from . import portable
 from .memory import array
+from .options import Optimiser
 from .side import Side, sided
 
 #: docs/numerics.md, section 8, with the published tile.
@@ -34,7 +35,7 @@ def store(parameter: torch.Tensor, fmt: HBFPFormat = WIDE) -> None:
     parameter.copy_(values.view(parameter.shape))
 
 
-def wide_weights(optimiser: torch.optim.Optimizer, fmt: HBFPFormat = WIDE) -> torch.optim.Optimizer:
+def wide_weights(optimiser: Optimiser, fmt: HBFPFormat = WIDE) -> Optimiser:
     """Make any ``torch.optim`` optimiser keep its weights in HBFP with wide mantissas.
 
     After each step every parameter of two or more dimensions is rounded to ``fmt``, as it would be
@@ -80,7 +81,7 @@ def _check_kind(optimiser):
         raise TypeError(f"optimiser must be a torch.optim.Optimizer, not {type(optimiser).__name__}")
 
 
-def optimiser(optimiser: torch.optim.Optimizer, side: Side) -> torch.optim.Optimizer:
+def optimiser(optimiser: Optimiser, side: Side) -> Optimiser:
     """Make a ``torch.optim`` optimiser compute its steps as the accelerator does.
 
     Each parameter is updated by itself, in the operations of torch's own code, and each of these has the bits of the

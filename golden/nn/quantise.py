@@ -11,6 +11,7 @@ from ..number.arrays import check_axis
 from .formats import checked
 from .functional import single
 from .once import unviewed
+from .options import untraced
 from .products import Operand, check_float32
 
 
@@ -39,7 +40,7 @@ def _encoded(matrix, fmt, stream):
     return values if torch.is_tensor(values) else torch.from_numpy(values)
 
 
-@torch.compiler.disable
+@untraced
 def quantise(x: torch.Tensor, fmt: HBFPFormat | str = "hbfp8", *, axis: int = -1,
              stream: Stream | None = None) -> torch.Tensor:
     """``x`` as HBFP holds it: what :func:`golden.bfp.decode` gives of :func:`golden.bfp.encode`.

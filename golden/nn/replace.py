@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 
@@ -11,6 +11,7 @@ from hbfp.checks import check_choice, check_kind, check_range
 from . import scope
 from .formats import FormatLike, Formats
 from .layers import HBFPLSTM, HBFPConv2d, HBFPLayer, HBFPLinear, HBFPMultiheadAttention, check_types
+from .options import FormatOptions, Model, check_options
 from .placed import NOISES, Places
 from .report import report
 from .select import Choice, excluded, formats_by_name, inside
@@ -25,10 +26,10 @@ MULTIPLIES = (torch.nn.modules.conv._ConvNd, torch.nn.RNNBase, torch.nn.RNNCellB
               torch.nn.MultiheadAttention, torch.nn.AdaptiveLogSoftmaxWithLoss)
 
 
-def convert(module: torch.nn.Module, fmt: FormatLike = "hbfp8", exclude: Choice | Iterable[Choice] = (), *,
+def convert(module: Model, fmt: FormatLike = "hbfp8", exclude: Choice | Iterable[Choice] = (), *,
             layers: Mapping[Any, FormatLike] | None = None, seed: int | None = None, strict: bool = False,
             example: Any = None, side: Side | None = None, noise: str = "lanes",
-            **options: Any) -> torch.nn.Module:
+            **options: Unpack[FormatOptions]) -> Model:
     """Make every matrix product of a model HBFP, in place; all of them, or none if a layer cannot be converted.
 
     Layers of :data:`TWINS` are replaced by their HBFP twins. Every other module that multiplies keeps its class by name
@@ -78,12 +79,13 @@ def convert(module: torch.nn.Module, fmt: FormatLike = "hbfp8", exclude: Choice 
     Raises
     ------
     TypeError
-        If ``module`` is no module, ``side`` no :class:`~golden.nn.Side`, or ``exclude`` holds anything but names,
-        classes and functions.
+        If ``module`` is no module, ``side`` no :class:`~golden.nn.Side`, ``exclude`` holds anything but names,
+        classes and functions, or an argument has a name that there is not.
     ValueError
         If ``exclude`` or ``layers`` matches nothing, or ``exclude`` only a part of a layer that is replaced whole; if a
         layer cannot be converted; if ``strict`` and ``example`` find a product in FP32. The model is as it was.
     """
+    check_options(convert, options)
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"module must be a torch.nn.Module, not {type(module).__name__}")
     check_choice("Noise", noise, NOISES)
@@ -255,7 +257,7 @@ def _try(module, example, strict, out):
     """Run the model once; with ``strict`` refuse what is left in FP32."""
     args, named = ((), example) if isinstance(example, dict) else \
         ((example,) if isinstance(example, torch.Tensor) else tuple(example), {})
-    left = [entry for entry in report(module, *args, **named).left if not inside(entry.layer, out)]
+    left = [entry for entry in report(module, *args, named=named).left if not inside(entry.layer, out)]
     if strict and left:
         shown = ", ".join(f"{entry.operation} in {entry.layer or 'the module'!r} ({entry.reason})" for entry in left)
         names = list(dict.fromkeys(entry.layer for entry in left))

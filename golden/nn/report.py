@@ -1,7 +1,7 @@
 """What a model multiplies, and in which format."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -87,7 +87,7 @@ class Report:
         return "\n".join([*lines, f"FLOPs: {shares or 'none'}"])
 
 
-def report(module: torch.nn.Module, *inputs: Any, **options: Any) -> Report:
+def report(module: torch.nn.Module, *inputs: Any, named: Mapping[str, Any] | None = None) -> Report:
     """Run a model once and list every matrix product of its forward pass.
 
     Parameters
@@ -95,8 +95,8 @@ def report(module: torch.nn.Module, *inputs: Any, **options: Any) -> Report:
     module : torch.nn.Module
         The model, converted or not, or a job of several, whose layers have a row for each format. It runs in evaluation
         mode, without gradients, and stays as it is.
-    inputs, options
-        What its ``forward`` takes.
+    inputs, named
+        What its ``forward`` takes: in order, and a mapping of what it takes by name.
     """
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"module must be a torch.nn.Module, not {type(module).__name__}")
@@ -121,9 +121,9 @@ def report(module: torch.nn.Module, *inputs: Any, **options: Any) -> Report:
             add(operation, "fp32", _flops(operation, func, args, kwargs, out), _reason(parts, running(), reasons))
         if hasattr(module, "hbfp_models"):
             with torch.no_grad():
-                module(*inputs, **options)             # a job's parts find out by trial how they have to run
+                module(*inputs, **named or {})         # a job's parts find out by trial how they have to run
         with watching(watch), listening(hear):
-            module(*inputs, **options)
+            module(*inputs, **named or {})
     return Report(list(found.values()))
 
 

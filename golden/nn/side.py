@@ -5,7 +5,7 @@ in the backward pass: gradients are what autograd calls for, each with the bits 
 not have stays as it is.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -147,8 +147,16 @@ def watched() -> Iterator[dict[str, Distance]]:
         _WATCHES.pop()
 
 
-def distances(module: torch.nn.Module, *inputs: Any, **options: Any) -> dict[str, Distance]:
+def distances(module: torch.nn.Module, *inputs: Any,
+              named: Mapping[str, Any] | None = None) -> dict[str, Distance]:
     """Run a model that was converted with ``side``, and say how far each kind of operation is from torch's own.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        The model.
+    inputs, named
+        What its ``forward`` takes: in order, and a mapping of what it takes by name.
 
     Returns
     -------
@@ -156,7 +164,7 @@ def distances(module: torch.nn.Module, *inputs: Any, **options: Any) -> dict[str
         As of :func:`watched`.
     """
     with watched() as found, torch.no_grad():
-        module(*inputs, **options)
+        module(*inputs, **named or {})
     return found
 
 

@@ -9,6 +9,7 @@ from hbfp.values import given
 
 from ..sparsity import GROUP_RANGE
 from .layers import HBFPConv2d, HBFPLinear
+from .options import Model
 from .replace import hbfp_layers
 from .scope import OwnProducts, plain
 from .select import Choice, choices, inside, matches
@@ -29,9 +30,9 @@ def _after_steps(layers, interval):
     return after
 
 
-def sparsify(module: torch.nn.Module, sparsity: str = "2:4", order: str = "sparsify-quantise", *,
+def sparsify(module: Model, sparsity: str = "2:4", order: str = "sparsify-quantise", *,
              layers: Choice | Iterable[Choice] | None = None, optimiser: torch.optim.Optimizer | None = None,
-             every: int = 1) -> torch.nn.Module:
+             every: int = 1) -> Model:
     """Make weights of a converted model N:M sparse, in place, now and in training; all layers asked for, or none.
 
     Parameters, their names and optimisers stay as they are. Each layer gets its mask as a buffer, made of its weight as
@@ -96,7 +97,7 @@ def sparsify(module: torch.nn.Module, sparsity: str = "2:4", order: str = "spars
 
 
 @torch.no_grad()
-def densify(module: torch.nn.Module) -> torch.nn.Module:
+def densify(module: Model) -> Model:
     """Undo :func:`sparsify`, in place: the weights become what their products saw, so that results keep their bits.
 
     Returns

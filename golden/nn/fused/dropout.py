@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from ..options import Model
 from .each import Fused
 
 
@@ -54,7 +55,7 @@ class FusedDropout(Fused):
         return x * factors.view(x.shape)
 
 
-def seed_dropout(module: nn.Module, seed: int = 0) -> nn.Module:
+def seed_dropout(module: Model, seed: int = 0) -> Model:
     """Replace every ``nn.Dropout`` inside ``module`` by :class:`SeededDropout`, in place: number i gets ``seed + i``.
 
     Returns

@@ -143,7 +143,7 @@ def converted(net, x, named=None):
         gn.convert(net, "hbfp8", strict=True, example=named or x)
         got = net(*x, **named)
     want, got = (t if isinstance(t, torch.Tensor) else t[0] for t in (want, got))
-    return gn.report(net, *x, **named), float((got - want).norm() / want.norm())
+    return gn.report(net, *x, named=named), float((got - want).norm() / want.norm())
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -188,7 +188,7 @@ def test_published_models(name, attention):
     tokens = torch.randint(0, 90, (2, 9))
     named = {"pixel_values": torch.randn(2, 3, 16, 16)} if "ViT" in name else \
         {"input_ids": tokens, "decoder_input_ids": tokens} if "T5" in name else {"input_ids": tokens}
-    assert len(gn.fp32_products(net, **named)) > 1
+    assert len(gn.fp32_products(net, named=named)) > 1
     report, error = converted(net, (), named)
     assert report.left == [] and 0 < error < 0.1
     net.train()(**named)[0].square().mean().backward()
