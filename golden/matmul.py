@@ -64,8 +64,9 @@ def matmul(x: np.ndarray, w: np.ndarray, fmt: HBFPFormat, accumulate: str = "fp3
     w_fmt = fmt if w_fmt is None else w_fmt
     for each in (fmt, w_fmt):
         check_kind("Format", each, HBFPFormat)
-    if accumulate == "fp32" and noise is None and w_noise is None and fmt.terms == w_fmt.terms and kernels.library():
-        return products.converted(x, w, fmt, w_fmt)
+    if (noise is None and w_noise is None and fmt.terms == w_fmt.terms and kernels.adds(accumulate, (fmt, w_fmt))
+            and kernels.library()):
+        return products.converted(x, w, fmt, w_fmt, accumulate)
     return matmul_blocks(encode(x, fmt, noise), encode(w, w_fmt, w_noise, axis=0), accumulate,
                          guard=guard, growth=growth)
 

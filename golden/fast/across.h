@@ -5,6 +5,32 @@
 
 namespace {
 
+// A vector of block sums, or `count` of them, added to those before.
+template <class V> inline V plus(const V &total, const V &sum, const Keep &) { return total + sum; }
+template <class V, int CUT> inline V plus(const V &total, const V &sum, const Narrow<CUT, false> &f) {
+    return narrow_sum(total, narrowed(sum, f), f);
+}
+
+inline void add_row(float *y, const float *sums, int64_t count, const Flush &flush) {
+    by_rule(flush, [&](const auto &rule) {
+        typedef Vector<float> Floats;
+        Floats total, sum;
+        int64_t i = 0;
+        for (; i + 16 <= count; i += 16) {
+            get(total, y + i);
+            get(sum, sums + i);
+            put(y + i, plus(total, sum, rule));
+        }
+        float parts[2][16] = {};
+        std::copy(y + i, y + count, parts[0]);
+        std::copy(sums + i, sums + count, parts[1]);
+        get(total, parts[0]);
+        get(sum, parts[1]);
+        put(parts[0], plus(total, sum, rule));
+        std::copy_n(parts[0], count - i, y + i);
+    });
+}
+
 inline void canonical(float *y, int64_t count) {
     for (int64_t i = 0; i < count; i++) y[i] = y[i] == y[i] ? y[i] : real(0x7FC00000);
 }

@@ -98,7 +98,7 @@ def multiply(a: Operand, b: Operand, guard: int, *, turned: bool = False,
     b_last[:, :n] = b.last
     largest = side * a.fmt.limit * b.fmt.limit
     wide = largest >> 24 > 0 or (largest << guard) * blocks > _INT32
-    flush, other = kernels.FLUSH[a.fmt.subnormals], np.ascontiguousarray(b.mantissa)
+    flush, other = kernels.flush_of(a.fmt.subnormals), np.ascontiguousarray(b.mantissa)
 
     def part(low, high):
         kernels.loaded().hbfp_aligned(

@@ -47,17 +47,18 @@ class Packed {
     void multiply(const float *a, int64_t size, const Format &f, const Span &span, int64_t terms, const Rows &at,
                   float *y, int64_t ldy, bool more, const Flush &flush) {
         if (exact(f, *b_.format, terms, span, *b_.span)) {
-            multiply_packed(a, at, get(singles_), b_.n, y, ldy, more, Keep());
+            by_rule(flush, [&](const auto &rule) { multiply_packed(a, at, get(singles_), b_.n, y, ldy, more, rule); });
             return;
         }
         if (const int times = passes(f, *b_.format, terms, span, *b_.span)) {
             if (!pairs_) pairs_.emplace(times, b_.data, b_.ld, 1, b_.n, at, *b_.format, *b_.span);
-            pairs_->multiply(PairedRows(a, k_, at, terms, f, span), y, ldy, more);
+            pairs_->multiply(PairedRows(a, k_, at, terms, f, span), y, ldy, more, flush);
             return;
         }
         wide_.assign(a, a + size);
-        if (small(span, *b_.span)) multiply_packed(wide_.data(), at, get(doubles_), b_.n, y, ldy, more, flush);
-        else multiply_packed(wide_.data(), at, get(doubles_), b_.n, y, ldy, more, Keep());
+        by_rule(flush, small(span, *b_.span), [&](const auto &rule) {
+            multiply_packed(wide_.data(), at, get(doubles_), b_.n, y, ldy, more, rule);
+        });
     }
 
   private:

@@ -6,11 +6,11 @@
 
 namespace {
 
-// total[j] += sum over rows of a[i][j] * b[i][j]: exact in T, rounded once, flushed as add() does.
+// total[j] += sum over rows of a[i][j] * b[i][j]: exact in T, added as add() does.
 template <class T>
 void dot_columns(const float *a, const float *b, int64_t repeat, int64_t rows, int64_t columns, int64_t lda, int64_t ldb,
                  float *total, const Flush &flush) {
-    constexpr int64_t WIDE = 64;
+    constexpr int64_t WIDE = 64, LANES = Vectors<T>::LANES;
     for (int64_t r = 0; r < repeat; r++)
         for (int64_t c = 0; c < columns; c += WIDE) {
             const int64_t n = std::min(WIDE, columns - c);
@@ -22,11 +22,16 @@ void dot_columns(const float *a, const float *b, int64_t repeat, int64_t rows, i
                 else
                     for (int64_t j = 0; j < n; j++) p[j] += T(x[j]) * T(w[j]);
             }
-            float *out = total + r * columns + c;
-            for (int64_t j = 0; j < n; j++) {
-                float v = out[j] + (std::fabs(p[j]) < T(flush.sum) ? 0.0f : float(p[j]));
-                out[j] = std::fabs(v) < float(flush.total) ? 0.0f : v;
-            }
+            float *out = total + r * columns + c, sums[WIDE] = {};
+            std::copy_n(out, n, sums);
+            by_rule(flush, sizeof(T) > sizeof(float), [&](const auto &rule) {
+                typename Vectors<T>::Type v;
+                for (int64_t j = 0; j < WIDE; j += LANES) {
+                    get(v, p + j);
+                    add(sums + j, v, rule);
+                }
+            });
+            std::copy_n(sums, n, out);
         }
 }
 
@@ -69,7 +74,7 @@ void depthwise(const Patches &p, const Format &f, int64_t terms, const Values &w
         for (int64_t s = 0; s < p.segments; s += terms) {
             if (!quick.dot(p.x + p.row[m], p.segment + s, w.data + s * c, c, std::min(terms, p.segments - s), c,
                            sums.data())) return false;
-            for (int64_t j = 0; j < c; j++) out[j] += sums[j];
+            add_row(out, sums.data(), c, flush);
         }
         return true;
     };
@@ -110,7 +115,7 @@ void depthwise_turned(const Patches &p, const Format &f, int64_t terms, const Va
         for (int64_t s = 0; s < p.segments; s++) {
             float *out = y + s * c;
             if (quick.serves() && quick.dot(p.x + p.segment[s], p.row + m, b, g.ld, rows, c, sums.data())) {
-                for (int64_t j = 0; j < c; j++) out[j] += sums[j];
+                add_row(out, sums.data(), c, flush);
                 continue;
             }
             for (int64_t i = 0; i < rows; i++) std::copy_n(p.x + p.row[m + i] + p.segment[s], c, &strip[i * c]);

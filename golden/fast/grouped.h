@@ -7,28 +7,34 @@
 namespace {
 
 // sums[o] += sum over i < n of v[i] * w(i, o), o < count.
-template <int O, class W>
-inline void dots(const Across::Floats *v, int64_t n, const W &w, Across::Floats *sums) {
+template <int O, class W, class Rule>
+inline void dots(const Across::Floats *v, int64_t n, const W &w, Across::Floats *sums, const Rule &rule) {
     Across::Floats p[O] = {};
     for (int64_t i = 0; i < n; i++)
         for (int o = 0; o < O; o++) p[o] += v[i] * w(i, o);
-    for (int o = 0; o < O; o++) sums[o] += p[o];
+    for (int o = 0; o < O; o++) sums[o] = plus(sums[o], p[o], rule);
 }
 
 template <class W>
-inline void all_dots(const Across::Floats *v, int64_t n, int64_t count, const W &w, Across::Floats *sums) {
-    int64_t o = 0;
+inline void all_dots(const Across::Floats *v, int64_t n, int64_t count, const W &w, Across::Floats *sums,
+                     const Flush &flush) {
     constexpr int MOST = by_registers(8, 4, 2);
-    for (; o + MOST <= count; o += MOST) dots<MOST>(v, n, [&](int64_t i, int64_t j) { return w(i, o + j); }, sums + o);
-    for (; o < count; o++) dots<1>(v, n, [&](int64_t i, int64_t j) { return w(i, o + j); }, sums + o);
+    by_rule(flush, [&](const auto &rule) {
+        int64_t o = 0;
+        const auto from = [&](int64_t i, int64_t j) { return w(i, o + j); };
+        for (; o + MOST <= count; o += MOST) dots<MOST>(v, n, from, sums + o, rule);
+        for (; o < count; o++) dots<1>(v, n, from, sums + o, rule);
+    });
 }
 
 // Rows of output pixels, 16 neighbours at a time, in one group: x is planes (one for each channel), in which element k of
 // the patch of pixel j of row r lies at row[r] + offset[k] + j; 16 more may be read behind the last. w (k, n).
 class Planes {
   public:
-    Planes(const Across &quick, const int64_t *offset, int64_t k, int64_t terms, const float *w, int64_t ldw, int64_t n)
-        : quick_(quick), offset_(offset), k_(k), terms_(terms), w_(w), ldw_(ldw), n_(n), values_(terms), sums_(n) {}
+    Planes(const Across &quick, const int64_t *offset, int64_t k, int64_t terms, const float *w, int64_t ldw, int64_t n,
+           const Flush &flush)
+        : quick_(quick), offset_(offset), k_(k), terms_(terms), w_(w), ldw_(ldw), n_(n), flush_(flush), values_(terms),
+          sums_(n) {}
 
     // y (width, n) of one row, ld between pixels; false where a block is one that `quick` may not round.
     bool row(const float *x, int64_t width, float *y, int64_t ld) {
@@ -43,6 +49,7 @@ class Planes {
     int64_t k_, terms_;
     const float *w_;
     int64_t ldw_, n_;
+    const Flush &flush_;
     std::vector<Across::Floats> values_, sums_;
 
     bool pixels(const float *x, int64_t count, float *y, int64_t ld) {
@@ -53,7 +60,8 @@ class Planes {
             const Across::Scale scale = quick_.scale_of<16>(x, offset_ + k, n, 16, odd);
             for (int64_t i = 0; i < n; i++) values_[i] = scale.rounded(Across::load<16>(x + offset_[k + i], 16));
             const float *w = w_ + k * ldw_;
-            all_dots(values_.data(), n, n_, [&](int64_t i, int64_t o) { return w[i * ldw_ + o]; }, sums_.data());
+            all_dots(values_.data(), n, n_, [&](int64_t i, int64_t o) { return w[i * ldw_ + o]; }, sums_.data(),
+                     flush_);
         }
         for (int64_t i = 0; i < count; i++)                         // not the lanes behind the row
             if (odd[i]) return false;
@@ -67,8 +75,9 @@ class Planes {
 class GroupedTaps {
   public:
     // `group` (channels): the first column of g of each channel's group; n columns a group.
-    GroupedTaps(const Across &quick, const Patches &p, const Values &g, const int64_t *group, int64_t n, int64_t terms)
-        : quick_(quick), p_(p), g_(g), group_(group), n_(n), values_(terms), wide_(terms * n) {}
+    GroupedTaps(const Across &quick, const Patches &p, const Values &g, const int64_t *group, int64_t n, int64_t terms,
+                const Flush &flush)
+        : quick_(quick), p_(p), g_(g), group_(group), n_(n), flush_(flush), values_(terms), wide_(terms * n), sums_(n) {}
 
     // y (taps, n, ld) += over pixels m .. m + rows, channels c .. c + count; `ld` in whole vectors.
     template <int N> void add(int64_t m, int64_t rows, int64_t c, int64_t count, Across::Floats *y, int64_t ld,
@@ -78,9 +87,10 @@ class GroupedTaps {
             const float *x = p_.x + p_.segment[s] + c;
             const Across::Scale scale = quick_.scale_of<N>(x, p_.row + m, rows, count, odd);
             for (int64_t i = 0; i < rows; i++) values_[i] = scale.rounded(Across::load<N>(x + p_.row[m + i], count));
-            sums_.assign(n_, Across::Floats{});
-            all_dots(values_.data(), rows, n_, [&](int64_t i, int64_t o) { return wide_[i * n_ + o]; }, sums_.data());
-            for (int64_t o = 0; o < n_; o++) y[((s * n_ + o) * ld + c) / 16] += sums_[o];
+            for (int64_t o = 0; o < n_; o++) sums_[o] = y[((s * n_ + o) * ld + c) / 16];
+            all_dots(values_.data(), rows, n_, [&](int64_t i, int64_t o) { return wide_[i * n_ + o]; }, sums_.data(),
+                     flush_);
+            for (int64_t o = 0; o < n_; o++) y[((s * n_ + o) * ld + c) / 16] = sums_[o];
         }
     }
 
@@ -90,6 +100,7 @@ class GroupedTaps {
     const Values &g_;
     const int64_t *group_;
     int64_t n_;
+    const Flush &flush_;
     std::vector<Across::Floats> values_, wide_, sums_;
 
     void spread(const float *g, const int64_t *group, int64_t count, Across::Floats *out) const {

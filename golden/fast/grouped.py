@@ -15,7 +15,7 @@ from .patches import Patches, Values
 
 
 def product(x: np.ndarray, rows: np.ndarray, width: int, offsets: np.ndarray, fmt: HBFPFormat, other: Values,
-            groups: int) -> tuple[np.ndarray, np.ndarray]:
+            groups: int, sums: str = "fp32") -> tuple[np.ndarray, np.ndarray]:
     """Patches of planes times the weights of their group.
 
     Parameters
@@ -34,13 +34,16 @@ def product(x: np.ndarray, rows: np.ndarray, width: int, offsets: np.ndarray, fm
         (K, O): each group has its part of the columns.
     groups : int
         Groups.
+    sums : str
+        What :func:`golden.fast.kernels.adds`.
 
     Returns
     -------
     tuple of (ndarray of float32, ndarray of bool)
         (pixels, O), and for each group whether it holds anything because it could not be done so.
     """
-    form, y = kernels.format_of(fmt), np.empty((len(rows) * width, other.n), np.float32)
+    form, flush = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals, sums)
+    y = np.empty((len(rows) * width, other.n), np.float32)
     step = x.shape[1] // groups * x.shape[2] * x.shape[3]
 
     def part(first, last):
@@ -48,22 +51,25 @@ def product(x: np.ndarray, rows: np.ndarray, width: int, offsets: np.ndarray, fm
         kernels.loaded().hbfp_planes(
             x.ctypes.data, rows.ctypes.data + 8 * first, last - first, width, offsets.ctypes.data, len(offsets),
             fmt.terms, ctypes.addressof(form), ctypes.addressof(other), groups, step,
-            y.ctypes.data + 4 * first * width * other.n, odd.ctypes.data)
+            y.ctypes.data + 4 * first * width * other.n, odd.ctypes.data,
+            ctypes.addressof(flush))
         return odd
     work = y.shape[0] * len(offsets) * (groups * kernels.ELEMENT + other.n * kernels.MULTIPLICATION)
     return y, np.bitwise_or.reduce(kernels.split(len(rows), work, part)).astype(bool)
 
 
-def turned_product(patches: Patches, fmt: HBFPFormat, other: Values, groups: int) -> tuple[np.ndarray, bool]:
+def turned_product(patches: Patches, fmt: HBFPFormat, other: Values, groups: int,
+                   sums: str = "fp32") -> tuple[np.ndarray, bool]:
     """Patches, turned, times ``other`` (pixels, O): the weights' gradient of each group, and whether it holds anything.
 
     ``patches`` has one run of all channels for each tap. The result is (taps, O / groups, C): for each channel those
     outputs that are of its group.
     """
-    channels, n, form = patches.length, other.n // groups, kernels.format_of(fmt)
+    channels, n = patches.length, other.n // groups
+    form, flush = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals, sums)
     group = np.arange(channels, dtype=np.int64) // (channels // groups) * n
     y, odd = np.empty((patches.segments, n, math.ceil(channels / 16) * 16), np.float32), ctypes.c_uint8()
     kernels.loaded().hbfp_grouped_turned(
         ctypes.addressof(patches), ctypes.addressof(form), fmt.terms, ctypes.addressof(other), group.ctypes.data, n,
-        y.ctypes.data, y.shape[2], ctypes.addressof(odd))
+        y.ctypes.data, y.shape[2], ctypes.addressof(odd), ctypes.addressof(flush))
     return y[:, :, :channels], bool(odd.value)

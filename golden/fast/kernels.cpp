@@ -82,27 +82,29 @@ void hbfp_decode(const int32_t *m, const int32_t *exponent, const uint8_t *inval
 // a[row[m] + block[j] + k * stride] * b[(first[j] + k) * bk + n * bn]. Each block sum must be exact in FP32.
 void hbfp_product(const float *a, const int64_t *row, int64_t m_count, const int64_t *block, const int64_t *terms,
                   int64_t blocks, int64_t stride, const float *b, int64_t bk, int64_t bn, int64_t n_count,
-                  float *y, int64_t ldy, float *work) {
-    multiply(a, Rows{row, m_count, block, terms, blocks, stride}, b, bk, bn, n_count, y, ldy, work, Keep());
+                  float *y, int64_t ldy, float *work, const Flush *flush) {
+    by_rule(*flush, [&](const auto &rule) {
+        multiply(a, Rows{row, m_count, block, terms, blocks, stride}, b, bk, bn, n_count, y, ldy, work, rule);
+    });
 }
 
 // The same for sums that FP32 does not hold: each exact in float64, rounded once.
 void hbfp_wide_product(const double *a, const int64_t *row, int64_t m_count, const int64_t *block, const int64_t *terms,
                        int64_t blocks, int64_t stride, const float *b, int64_t bk, int64_t bn, int64_t n_count,
                        float *y, int64_t ldy, double *work, const Flush *flush) {
-    const Rows at{row, m_count, block, terms, blocks, stride};
-    if (flush->sum > 0) multiply(a, at, b, bk, bn, n_count, y, ldy, work, *flush);
-    else multiply(a, at, b, bk, bn, n_count, y, ldy, work, Keep());
+    by_rule(*flush, true, [&](const auto &rule) {
+        multiply(a, Rows{row, m_count, block, terms, blocks, stride}, b, bk, bn, n_count, y, ldy, work, rule);
+    });
 }
 
 // hbfp_product in integers, for operands that passes() allows; a as PairedRows takes it.
 void hbfp_pair_product(const float *a, int64_t length, const int64_t *row, int64_t m_count, const int64_t *block,
                        const int64_t *terms, int64_t blocks, int64_t stride, const float *b, int64_t bk, int64_t bn,
                        int64_t n_count, float *y, int64_t ldy, int64_t side, const Format *fa, const Format *fb,
-                       const Span *sa, const Span *sb) {
+                       const Span *sa, const Span *sb, const Flush *flush) {
     const Rows at{row, m_count, block, terms, blocks, stride};
     PairedOperand(passes(*fa, *fb, side, *sa, *sb), b, bk, bn, n_count, at, *fb, *sb)
-        .multiply(PairedRows(a, length, at, side, *fa, *sa), y, ldy, false);
+        .multiply(PairedRows(a, length, at, side, *fa, *sa), y, ldy, false, *flush);
 }
 
 // b (k, n) in panels, for hbfp_packed_product.
@@ -193,11 +195,12 @@ void hbfp_depthwise_turned(const Patches *p, const Format *f, int64_t terms, con
 // y (rows * width, groups * n): see Planes. Group i has the planes from x + i * step on and columns i * n of w and y;
 // odd[i] becomes 1 where it cannot be done so, and its part of y then holds anything.
 void hbfp_planes(const float *x, const int64_t *row, int64_t rows, int64_t width, const int64_t *offset, int64_t k,
-                 int64_t terms, const Format *f, const Values *w, int64_t groups, int64_t step, float *y, uint8_t *odd) {
+                 int64_t terms, const Format *f, const Values *w, int64_t groups, int64_t step, float *y, uint8_t *odd,
+                 const Flush *flush) {
     const Across quick(*f, *w->format, *w->span, terms);
     const int64_t n = w->n / groups;
     for (int64_t i = 0; i < groups; i++) {
-        Planes planes(quick, offset, k, terms, w->data + i * n, w->ld, n);
+        Planes planes(quick, offset, k, terms, w->data + i * n, w->ld, n, *flush);
         odd[i] = !quick.serves();
         for (int64_t r = 0; r < rows && !odd[i]; r++)
             odd[i] = !planes.row(x + i * step + row[r], width, y + r * width * w->n + i * n, w->n);
@@ -208,10 +211,10 @@ void hbfp_planes(const float *x, const int64_t *row, int64_t rows, int64_t width
 // y (taps, n, ld): gradient of the weights of channel c of p for the n columns of g of its group; see GroupedTaps. `ld` is
 // a multiple of 16. *odd becomes 1 where it cannot be done so.
 void hbfp_grouped_turned(const Patches *p, const Format *f, int64_t terms, const Values *g, const int64_t *group,
-                         int64_t n, float *y, int64_t ld, uint8_t *odd) {
+                         int64_t n, float *y, int64_t ld, uint8_t *odd, const Flush *flush) {
     const Across quick(*f, *g->format, *g->span, terms);
     *odd = !quick.serves();
-    GroupedTaps taps(quick, *p, *g, group, n, terms);
+    GroupedTaps taps(quick, *p, *g, group, n, terms, *flush);
     std::vector<Across::Floats> sums(p->segments * n * ld / 16);
     for (int64_t m = 0; m < p->pixels && !*odd; m += terms) {
         const int64_t rows = std::min(terms, p->pixels - m), whole = p->length / 16 * 16;

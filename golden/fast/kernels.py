@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from hbfp.checks import check_range
+from hbfp.design import FLOAT_SUMS
 from hbfp.format import ROUNDINGS, HBFPFormat
 from hbfp.values import shown
 
@@ -40,11 +41,23 @@ class Format(ctypes.Structure):
 
 class Flush(ctypes.Structure):
     """``struct Flush`` of product.h."""
-    _fields_ = [("sum", ctypes.c_double), ("total", ctypes.c_double)]
+    _fields_ = [("sum", ctypes.c_double), ("total", ctypes.c_double), ("cut", ctypes.c_int64)]
 
 
-#: For each rule of subnormals, the magnitudes below which block sums and running sums become +0.
-FLUSH = {"flush": Flush(float(FLUSHED_BELOW), 2.0 ** -126), "gradual": Flush(0, 0)}
+#: For each rule of subnormals and kind of sums, the magnitudes below which block sums and running sums become +0, and
+#: the bits of FP32's fraction that sums do not have.
+_FLUSH = {(subnormals, sums): Flush(*below, FLOAT_SUMS["fp32"] - fraction) for sums, fraction in FLOAT_SUMS.items()
+          for subnormals, below in (("flush", (float(FLUSHED_BELOW), 2.0 ** -126)), ("gradual", (0, 0)))}
+
+
+def flush_of(subnormals: str, sums: str = "fp32") -> Flush:
+    """How sums of a kind that :func:`adds` are cut."""
+    return _FLUSH[subnormals, sums]
+
+
+def adds(sums: str, formats: Iterable[HBFPFormat]) -> bool:
+    """Whether the kernels have sums of a kind, of operands in these formats: floats, narrow ones without subnormals."""
+    return sums == "fp32" or sums in FLOAT_SUMS and all(fmt.subnormals == "flush" for fmt in formats)
 
 
 class Span(ctypes.Structure):
@@ -92,7 +105,7 @@ def load(path: Path) -> ctypes.CDLL:
             ("hbfp_wide_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, *[_I64] * 3, _PTR, _I64, _PTR,
                                    _PTR]),
             ("hbfp_pair_product", [_PTR, _I64, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, *[_I64] * 3, _PTR, _I64, _I64,
-                                   *[_PTR] * 4]),
+                                   *[_PTR] * 5]),
             ("hbfp_pack", [_PTR, *[_I64] * 4, _PTR]),
             ("hbfp_packed_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, _I64, _PTR, _I64]),
             ("hbfp_aligned", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, *[_PTR] * 3, _I64, _PTR, _PTR, _I64, _I64, _I32,
@@ -100,8 +113,8 @@ def load(path: Path) -> ctypes.CDLL:
             ("hbfp_lay", [_PTR, _PTR, _PTR]),
             ("hbfp_patches", [_PTR, _PTR, _I64, _I64, *[_PTR] * 3, _I64, _I64, _PTR]),
             ("hbfp_patches_turned", [_PTR, _PTR, _I64, _I64, *[_PTR] * 4]),
-            ("hbfp_planes", [_PTR, _PTR, _I64, _I64, _PTR, _I64, _I64, _PTR, _PTR, _I64, _I64, _PTR, _PTR]),
-            ("hbfp_grouped_turned", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _PTR, _I64, _PTR]),
+            ("hbfp_planes", [_PTR, _PTR, _I64, _I64, _PTR, _I64, _I64, _PTR, _PTR, _I64, _I64, *[_PTR] * 3]),
+            ("hbfp_grouped_turned", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _PTR, _I64, _PTR, _PTR]),
             ("hbfp_depthwise", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR]),
             ("hbfp_depthwise_turned", [_PTR, _PTR, _I64, *[_PTR] * 3]),
             ("hbfp_stack", [_I64, _PTR, _I64, _I64, _I64, _PTR, *[_I64] * 6, *[_PTR] * 8]),
@@ -109,7 +122,7 @@ def load(path: Path) -> ctypes.CDLL:
             ("hbfp_elements", [_PTR, _I64, _PTR, _PTR, _I64, _I64]),
             ("hbfp_ascending", [_PTR, _I64, _I64, _PTR]),
             ("hbfp_row_sums", [_PTR, _I64, _I64, _I64, _PTR]),
-            ("hbfp_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, _I64, _I64, _I64, _PTR, _I64, _PTR])):
+            ("hbfp_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, *[_I64] * 3, _PTR, _I64, _PTR, _PTR])):
         function = getattr(loaded, name)
         function.argtypes, function.restype = arguments, None
     return loaded

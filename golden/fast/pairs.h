@@ -141,14 +141,37 @@ class PairedRows {
     }
 };
 
-inline Floats rounded(const Ints &sums) { return convert<float>(sums); }
-
-// 256 upper + lower, of up to 37 bits, as a multiple of 2^20 and the 20 bits below it: both are floats, and their sum is
-// the one rounding.
-inline Floats rounded(const Ints &upper, const Ints &lower) {
+// 256 upper + lower, of up to 37 bits, as a multiple of 2^20 and the 20 bits below it: both are floats.
+struct Parts {
+    Floats above, below;
+};
+inline Parts parts_of(const Ints &upper, const Ints &lower) {
     const Ints above = (upper + (lower >> 8)) & -0x1000;
     const Ints below = as<int32_t>((as<uint32_t>(upper) << 8) + as<uint32_t>(lower)) & 0xFFFFF;
-    return convert<float>(above) * 256.0f + convert<float>(below);
+    return {convert<float>(above) * 256.0f, convert<float>(below)};
+}
+
+// Block sums as FP32, with one rounding.
+inline Floats rounded(const Ints &sums) { return convert<float>(sums); }
+inline Floats rounded(const Ints &upper, const Ints &lower) {
+    const Parts parts = parts_of(upper, lower);
+    return parts.above + parts.below;
+}
+
+// The same for Narrow: cut off, with an odd last bit where that is not all.
+inline Floats odd(const Ints &sums) { return odd_sum(convert<float>(sums & -0x100), convert<float>(sums & 0xFF)); }
+
+inline Floats odd(const Ints &upper, const Ints &lower) {
+    const Parts parts = parts_of(upper, lower);
+    return odd_sum(parts.above, parts.below);
+}
+
+template <class... Sums> inline Floats added(const Floats &total, const Floats &scale, const Keep &, const Sums &...sums) {
+    return total + rounded(sums...) * scale;
+}
+template <int CUT, class... Sums>
+inline Floats added(const Floats &total, const Floats &scale, const Narrow<CUT, false> &f, const Sums &...sums) {
+    return narrow_sum(total, narrowed(Floats(odd(sums...) * scale), f), f);
 }
 
 // Operand b (k, n) in panels, and products with it.
@@ -175,13 +198,13 @@ class PairedColumns {
     }
 
     // y (rows, n) (+)= sum over blocks, ascending, of a's dot products with b.
-    void multiply(const PairedRows &a, float *y, int64_t ldy, bool more) const {
+    template <class Rule> void multiply(const PairedRows &a, float *y, int64_t ldy, bool more, const Rule &rule) const {
         for (int64_t first = 0; first < n_; first += width(n_ - first)) {
             const int64_t lanes = width(n_ - first), columns = std::min(lanes, n_ - first);
             switch (lanes / LANES) {
-                case 4: panel<4 / PARTS, by_registers(6, 6 / PARTS, 1)>(a, first, y + first, ldy, columns, more); break;
-                case 2: panel<2, by_registers(12, 6, 2) / PARTS>(a, first, y + first, ldy, columns, more); break;
-                default: panel<1, by_registers(16, 6, 2) / PARTS>(a, first, y + first, ldy, columns, more);
+                case 4: panel<4 / PARTS, by_registers(6, 6 / PARTS, 1)>(a, first, y + first, ldy, columns, more, rule); break;
+                case 2: panel<2, by_registers(12, 6, 2) / PARTS>(a, first, y + first, ldy, columns, more, rule); break;
+                default: panel<1, by_registers(16, 6, 2) / PARTS>(a, first, y + first, ldy, columns, more, rule);
             }
         }
     }
@@ -196,9 +219,9 @@ class PairedColumns {
     static int64_t width(int64_t left) { return std::min(MOST, (left > 2 * LANES ? 4 : left > LANES ? 2 : 1) * LANES); }
 
     // One block into M x (N vectors) sums, of a panel of WIDE vectors.
-    template <int WIDE, int N, int M>
+    template <int WIDE, int N, int M, class Rule>
     static void micro(const int16_t *a, const int64_t *row, int64_t stride, const float *step, const int64_t *step_row,
-                      const int32_t *b, const float *b_step, int64_t pairs, float *y) {
+                      const int32_t *b, const float *b_step, int64_t pairs, float *y, const Rule &rule) {
         Ints p[PARTS][M][N] = {};
         for (int64_t k = 0; k < pairs; k++, b += PARTS * WIDE * LANES) {
             Ints w[PARTS][N];
@@ -222,14 +245,15 @@ class PairedColumns {
                 get(total, y + (m * WIDE + n) * LANES);
                 get(scale, b_step + n * LANES);
                 scale *= step[step_row[m]];
-                if constexpr (PARTS == 1) total += rounded(p[0][m][n]) * scale;
-                else total += rounded(p[0][m][n], p[1][m][n]) * scale;
+                if constexpr (PARTS == 1) total = added(total, scale, rule, p[0][m][n]);
+                else total = added(total, scale, rule, p[0][m][n], p[1][m][n]);
                 put(y + (m * WIDE + n) * LANES, total);
             }
     }
 
-    template <int N, int M>
-    void panel(const PairedRows &a, int64_t first, float *y, int64_t ldy, int64_t columns, bool more) const {
+    template <int N, int M, class Rule>
+    void panel(const PairedRows &a, int64_t first, float *y, int64_t ldy, int64_t columns, bool more,
+               const Rule &rule) const {
         constexpr int AT_ONCE = by_registers(N, 1, 1);
         constexpr int64_t WIDE = N * LANES;
         float sums[M * WIDE];
@@ -246,11 +270,11 @@ class PairedColumns {
                 for (int64_t n = 0; n < WIDE; n += AT_ONCE * LANES)
                     if (rows == M)
                         micro<N, AT_ONCE, M>(from, &a.row[m], a.stride, step, &a.step_row[m], b + n, b_step + n, pairs,
-                                             sums + n);
+                                             sums + n, rule);
                     else
                         for (int64_t i = 0; i < rows; i++)
                             micro<N, AT_ONCE, 1>(from, &a.row[m + i], a.stride, step, &a.step_row[m + i], b + n,
-                                                 b_step + n, pairs, sums + i * WIDE + n);
+                                                 b_step + n, pairs, sums + i * WIDE + n, rule);
                 b += pairs * PARTS * WIDE;
             }
             for (int64_t i = 0; i < rows; i++) std::copy_n(sums + i * WIDE, columns, y + (m + i) * ldy);
@@ -267,9 +291,11 @@ class PairedOperand {
         else two_.emplace(b, bk, bn, n, at.terms, at.blocks, f.magnitude, span.low);
     }
 
-    void multiply(const PairedRows &a, float *y, int64_t ldy, bool more) const {
-        if (one_) one_->multiply(a, y, ldy, more);
-        else two_->multiply(a, y, ldy, more);
+    void multiply(const PairedRows &a, float *y, int64_t ldy, bool more, const Flush &flush) const {
+        by_rule(flush, [&](const auto &rule) {
+            if (one_) one_->multiply(a, y, ldy, more, rule);
+            else two_->multiply(a, y, ldy, more, rule);
+        });
     }
 
   private:

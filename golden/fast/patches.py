@@ -81,10 +81,11 @@ def _lay(x, y, corner, step):
     kernels.loaded().hbfp_lay(x.ctypes.data, numbers.ctypes.data, y.ctypes.data)
 
 
-def product(patches: Patches, fmt: HBFPFormat, other: Values, stream: lanes.Generators | None = None) -> np.ndarray:
+def product(patches: Patches, fmt: HBFPFormat, other: Values, stream: lanes.Generators | None = None,
+            sums: str = "fp32") -> np.ndarray:
     """q(patches) times ``other`` (columns, n), blocks along the columns or tiles: (pixels, n) float32."""
     y = np.empty((patches.pixels, other.n), np.float32)
-    form, flush, (high, wide) = kernels.format_of(fmt), kernels.FLUSH[fmt.subnormals], block_sides(fmt, -1)
+    form, flush, (high, wide) = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals, sums), block_sides(fmt, -1)
     with _drawing(stream) as running:
         def part(first, last):
             kernels.loaded().hbfp_patches(
@@ -97,14 +98,14 @@ def product(patches: Patches, fmt: HBFPFormat, other: Values, stream: lanes.Gene
     return y
 
 
-def turned_product(patches: Patches, fmt: HBFPFormat, other: Values,
-                   stream: lanes.Generators | None = None) -> np.ndarray:
+def turned_product(patches: Patches, fmt: HBFPFormat, other: Values, stream: lanes.Generators | None = None,
+                   sums: str = "fp32") -> np.ndarray:
     """q(patches)^T times ``other`` (pixels, n), blocks along the pixels or tiles: (columns, n) float32.
 
     A stream serves tiles alone: blocks along the pixels draw column by column.
     """
     y = np.empty((patches.columns, other.n), np.float32)
-    form, flush, (high, wide) = kernels.format_of(fmt), kernels.FLUSH[fmt.subnormals], block_sides(fmt, 0)
+    form, flush, (high, wide) = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals, sums), block_sides(fmt, 0)
     with _drawing(stream) as running:
         kernels.loaded().hbfp_patches_turned(
             ctypes.addressof(patches), ctypes.addressof(form), high, wide, running, ctypes.addressof(other),
@@ -112,13 +113,13 @@ def turned_product(patches: Patches, fmt: HBFPFormat, other: Values,
     return y
 
 
-def depthwise(patches: Patches, fmt: HBFPFormat, other: Values) -> np.ndarray:
+def depthwise(patches: Patches, fmt: HBFPFormat, other: Values, sums: str = "fp32") -> np.ndarray:
     """Channel c of y (pixels, channels): the patches of channel c, blocks along the taps, times ``other[:, c]``.
 
     ``patches`` has one run of all channels for each tap; ``other`` is (taps, channels).
     """
     y = np.empty((patches.pixels, patches.length), np.float32)
-    form, flush = kernels.format_of(fmt), kernels.FLUSH[fmt.subnormals]
+    form, flush = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals, sums)
 
     def part(first, last):
         kernels.loaded().hbfp_depthwise(
@@ -128,10 +129,10 @@ def depthwise(patches: Patches, fmt: HBFPFormat, other: Values) -> np.ndarray:
     return y
 
 
-def depthwise_turned(patches: Patches, fmt: HBFPFormat, other: Values) -> np.ndarray:
+def depthwise_turned(patches: Patches, fmt: HBFPFormat, other: Values, sums: str = "fp32") -> np.ndarray:
     """(taps, channels): for each tap and channel the product with ``other`` (pixels, channels), blocks of pixels."""
     y = np.empty((patches.segments, patches.length), np.float32)
-    form, flush = kernels.format_of(fmt), kernels.FLUSH[fmt.subnormals]
+    form, flush = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals, sums)
     kernels.loaded().hbfp_depthwise_turned(
         ctypes.addressof(patches), ctypes.addressof(form), fmt.terms, ctypes.addressof(other), y.ctypes.data,
         ctypes.addressof(flush))

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "convert.h"
+#include "narrow.h"
 
 namespace {
 
@@ -15,13 +16,30 @@ template <class T> struct Vectors {
     static constexpr int64_t LANES = 64 / sizeof(T);
 };
 
-// Below what a block sum and a running sum become +0: docs/numerics.md, sections 4 and 5; 0 keeps subnormals.
+// Below what a block sum and a running sum become +0: docs/numerics.md, sections 4 and 5; 0 keeps subnormals. `cut`, where
+// it is not 0: sums are those of Narrow.
 struct Flush {
     double sum, total;
+    int64_t cut;
 };
 
 // Where no sum lies below 2^-126.
 struct Keep {};
+
+// Calls with the rule of sums that are exact in FP32, and none below 2^-126.
+template <class Call> inline void by_rule(const Flush &flush, const Call &call) {
+    if (flush.cut == 8) call(Narrow<8, false>());
+    else if (flush.cut == 16) call(Narrow<16, false>());
+    else call(Keep());
+}
+
+// The same where sums have more bits, and may be `small`.
+template <class Call> inline void by_rule(const Flush &flush, bool small, const Call &call) {
+    if (!small || flush.sum == 0) by_rule(flush, call);
+    else if (flush.cut == 8) call(Narrow<8, true>());
+    else if (flush.cut == 16) call(Narrow<16, true>());
+    else call(flush);
+}
 
 // y += p, a register of block sums, in FP32.
 template <class V> inline void add(float *y, const V &p, const Keep &) {
@@ -34,7 +52,8 @@ template <class V> inline void add(float *y, const V &p, const Keep &) {
 
 template <class V> inline void add(float *y, const V &given, const Flush &flush) {
     typedef float Floats __attribute__((vector_size(sizeof(V) / sizeof(Element<V>) * sizeof(float))));
-    const V p = (given < flush.sum) & (given > -flush.sum) ? given - given : given;
+    const Element<V> smallest = Element<V>(flush.sum);
+    const V p = (given < smallest) & (given > -smallest) ? given - given : given;
     const float least = float(flush.total);
     Floats v;
     std::memcpy(&v, y, sizeof v);

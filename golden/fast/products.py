@@ -11,22 +11,25 @@ from hbfp.format import HBFPFormat
 
 from . import kernels
 
+_KEEP = kernels.flush_of("gradual")
 
-def converted(x: np.ndarray, w: np.ndarray, fmt: HBFPFormat, w_fmt: HBFPFormat) -> np.ndarray:
+
+def converted(x: np.ndarray, w: np.ndarray, fmt: HBFPFormat, w_fmt: HBFPFormat, sums: str = "fp32") -> np.ndarray:
     """``x @ w`` of float32 (M, K) and (K, N), both converted first."""
     a, x_span = kernels.encoded(np.ascontiguousarray(x), fmt)
     b, w_span = kernels.encoded(np.ascontiguousarray(w), w_fmt, axis=0)
-    return multiply(a, b, fmt, w_fmt, x_span, w_span)
+    return multiply(a, b, fmt, w_fmt, x_span, w_span, sums=sums)
 
 
 def multiply(a: np.ndarray, b: np.ndarray, a_fmt: HBFPFormat, b_fmt: HBFPFormat, a_span: kernels.Span,
-             b_span: kernels.Span, **options: Any) -> np.ndarray:
+             b_span: kernels.Span, *, sums: str = "fp32", **options: Any) -> np.ndarray:
     """:func:`product` in float32 where that is exact, else in integers where they hold the sums, else in float64.
 
-    Where ``rows`` and ``blocks`` say where elements of ``a`` lie, ``a.flat`` is its blocks behind each other.
+    ``sums`` are what :func:`golden.fast.kernels.adds`. Where ``rows`` and ``blocks`` say where elements of ``a`` lie,
+    ``a.flat`` is its blocks behind each other.
     """
     given = a_fmt, b_fmt, a_span, b_span
-    return next(run for serves, run in _WAYS if serves(*given))(a, b, *given, **options)
+    return next(run for serves, run in _WAYS if serves(*given))(a, b, *given, sums=sums, **options)
 
 
 def exact(x_fmt: HBFPFormat, w_fmt: HBFPFormat, x_span: kernels.Span, w_span: kernels.Span) -> bool:
@@ -66,7 +69,7 @@ def even_rows(m: int, stride: int) -> np.ndarray:
 
 def product(a: np.ndarray, b: np.ndarray, side: int, *, rows: np.ndarray | None = None,
             blocks: np.ndarray | None = None, out: np.ndarray | None = None,
-            wide: kernels.Flush | None = None) -> np.ndarray:
+            flush: kernels.Flush = _KEEP, wide: bool = False) -> np.ndarray:
     """Block-ordered product of converted values: ``acc = acc + (exact dot product of a block)``, blocks ascending.
 
     Parameters
@@ -81,9 +84,10 @@ def product(a: np.ndarray, b: np.ndarray, side: int, *, rows: np.ndarray | None 
         Element (m, k) of block j is ``a.flat[rows[m] + blocks[j] + k]``: convolutions without copies.
     out : ndarray of float32, optional
         (M, N), its last axis contiguous.
-    wide : kernels.Flush, optional
-        Take block sums in float64, rounded once to float32, and flush as it says. Without it block sums must be exact
-        in float32 (:func:`exact`).
+    flush : kernels.Flush
+        How sums are cut.
+    wide : bool
+        Take block sums in float64, rounded once. Without it they must be exact in float32 (:func:`exact`).
 
     Returns
     -------
@@ -91,7 +95,7 @@ def product(a: np.ndarray, b: np.ndarray, side: int, *, rows: np.ndarray | None 
         (M, N); NaN is canonical.
     """
     k, n = b.shape
-    if wide is not None:
+    if wide:
         a = a.astype(np.float64) if rows is None else np.asarray(a, np.float64, order="C")
     if rows is None:
         row_stride, stride = (step // a.itemsize for step in a.strides)
@@ -107,15 +111,15 @@ def product(a: np.ndarray, b: np.ndarray, side: int, *, rows: np.ndarray | None 
     if not k:
         y[:] = 0
         return y
-    run, ldy = kernels.loaded().hbfp_product if wide is None else kernels.loaded().hbfp_wide_product, y.strides[0] // 4
-    last = () if wide is None else (ctypes.addressof(wide),)
+    run, ldy = kernels.loaded().hbfp_wide_product if wide else kernels.loaded().hbfp_product, y.strides[0] // 4
     bk, bn = (step // 4 for step in b.strides)
 
     def part(m_low, m_high, n_low, n_high):
         work = np.empty(k * (64 if n_high - n_low > 32 else 32), a.dtype)          # one panel of b
         run(a.ctypes.data, rows.ctypes.data + 8 * m_low, m_high - m_low, blocks.ctypes.data, terms.ctypes.data,
             len(terms), stride, b.ctypes.data + 4 * n_low * bn, bk, bn, n_high - n_low,
-            y.ctypes.data + 4 * (m_low * ldy + n_low), ldy, work.ctypes.data, *last)
+            y.ctypes.data + 4 * (m_low * ldy + n_low), ldy, work.ctypes.data,
+            ctypes.addressof(flush))
     by_parts(part, m, k, n)
     return y
 
@@ -128,11 +132,11 @@ def by_parts(part: Callable[[int, int, int, int], None], m: int, k: int, n: int)
         kernels.split(m, m * k * n * kernels.MULTIPLICATION, lambda low, high: part(low, high, 0, n), 48)
 
 
-def _single_product(a, b, a_fmt, b_fmt, a_span, b_span, **options):
-    return product(a, b, a_fmt.terms, **options)
+def _single_product(a, b, a_fmt, b_fmt, a_span, b_span, *, sums, **options):
+    return product(a, b, a_fmt.terms, flush=kernels.flush_of(a_fmt.subnormals, sums), **options)
 
 
-def _pair_product(a, b, a_fmt, b_fmt, a_span, b_span, *, rows=None, blocks=None, out=None):
+def _pair_product(a, b, a_fmt, b_fmt, a_span, b_span, *, sums, rows=None, blocks=None, out=None):
     """:func:`product` in integers, where :func:`paired` says that they hold the sums."""
     k, n = b.shape
     length, stride = a.size, 1
@@ -150,20 +154,22 @@ def _pair_product(a, b, a_fmt, b_fmt, a_span, b_span, *, rows=None, blocks=None,
         y[:] = 0
         return y
     ldy, (bk, bn) = y.strides[0] // 4, (step // 4 for step in b.strides)
-    forms, spans = (kernels.format_of(a_fmt), kernels.format_of(b_fmt)), (a_span, b_span)
+    given = (kernels.format_of(a_fmt), kernels.format_of(b_fmt), a_span, b_span,
+             kernels.flush_of(a_fmt.subnormals, sums))
 
     def part(m_low, m_high, n_low, n_high):
         kernels.loaded().hbfp_pair_product(
             a.ctypes.data, length, rows.ctypes.data + 8 * m_low, m_high - m_low, blocks.ctypes.data, terms.ctypes.data,
             len(terms), stride, b.ctypes.data + 4 * n_low * bn, bk, bn, n_high - n_low,
-            y.ctypes.data + 4 * (m_low * ldy + n_low), ldy, a_fmt.terms, *map(ctypes.addressof, (*forms, *spans)))
+            y.ctypes.data + 4 * (m_low * ldy + n_low), ldy, a_fmt.terms, *map(ctypes.addressof, given))
     by_parts(part, len(rows), k, n)
     return y
 
 
-def _wide_product(a, b, a_fmt, b_fmt, a_span, b_span, **options):
+def _wide_product(a, b, a_fmt, b_fmt, a_span, b_span, *, sums, **options):
     small = a_span.low + b_span.low < -126             # else no sum is: all are multiples of the last bits in use
-    return product(a, b, a_fmt.terms, wide=kernels.FLUSH[a_fmt.subnormals if small else "gradual"], **options)
+    flush = kernels.flush_of(a_fmt.subnormals if small else "gradual", sums)
+    return product(a, b, a_fmt.terms, flush=flush, wide=True, **options)
 
 
 #: Whether an arithmetic gives the sums exactly, and its product; the quickest first.

@@ -28,18 +28,17 @@ class Pair {
         }
         const Rows at{row_.data(), m_, block_.data(), length_.data(), blocks, stride};
         if (exact(fa, fb, terms, sa, sb)) {
-            run(a_.get(), at, bn, y, panels_.get(), Keep());
+            by_rule(flush, [&](const auto &rule) { run(a_.get(), at, bn, y, panels_.get(), rule); });
             return;
         }
         if (const int times = passes(fa, fb, terms, sa, sb)) {
             PairedOperand(times, b_.get(), bn == 1 ? n_ : 1, bn == 1 ? 1 : k_, n_, at, fb, sb)
-                .multiply(PairedRows(a_.get(), k_, at, terms, fa, sa), y, n_, false);
+                .multiply(PairedRows(a_.get(), k_, at, terms, fa, sa), y, n_, false, flush);
             return;
         }
         doubles_.assign(a_.get(), a_.get() + m_ * k_);
         wide_.resize(64 * k_);
-        if (small(sa, sb) && flush.sum > 0) run(doubles_.data(), at, bn, y, wide_.data(), flush);
-        else run(doubles_.data(), at, bn, y, wide_.data(), Keep());
+        by_rule(flush, small(sa, sb), [&](const auto &rule) { run(doubles_.data(), at, bn, y, wide_.data(), rule); });
     }
 
     // The same with a = the patches, or the patches turned.

@@ -8,7 +8,7 @@ import numpy as np
 from hbfp.format import HBFPFormat
 
 from . import kernels
-from .kernels import ELEMENT, FLUSH, MULTIPLICATION, Flush, Format
+from .kernels import ELEMENT, MULTIPLICATION, Flush, Format
 from .patches import Patches
 
 
@@ -19,13 +19,16 @@ class Formats:
     ----------
     a, b : sequence of HBFPFormat
         One for each pair; both of a pair have blocks of equal length along K.
+    sums : sequence of str, optional
+        For each pair what :func:`golden.fast.kernels.adds`; FP32 without it.
     """
 
-    def __init__(self, a: Sequence[HBFPFormat], b: Sequence[HBFPFormat]) -> None:
+    def __init__(self, a: Sequence[HBFPFormat], b: Sequence[HBFPFormat], sums: Sequence[str] | None = None) -> None:
         self.a, self.b = ((Format * len(a))(*map(kernels.format_of, side)) for side in (a, b))
         self.high = np.array([[fmt.block[0] for fmt in side] for side in (a, b)], np.int64)
         self.terms = np.array([fmt.terms for fmt in a], np.int64)
-        self.flush = (Flush * len(a))(*(FLUSH[fmt.subnormals] for fmt in a))
+        self.flush = (Flush * len(a))(*(kernels.flush_of(fmt.subnormals, each)
+                                          for fmt, each in zip(a, sums or ["fp32"] * len(a), strict=True)))
 
         self.none = np.zeros(len(a), bool)             # nothing is skipped
         form, eight, flush = ctypes.sizeof(Format), 8, ctypes.sizeof(Flush)

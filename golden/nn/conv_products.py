@@ -46,13 +46,13 @@ def over_channels(x: torch.Tensor, w: Any, fmt: HBFPFormat, w_fmt: HBFPFormat, f
         a, a_span = unfold.encoded(array(x.view(-1, c)), fmt, stream)
         b, b_span = kept or unfold.encoded(array(w), w_fmt, stream, 0)
         rows, blocks = unfold.offsets(tuple(x.shape), size, stride, dilation, fmt.terms)
-        y = products.multiply(a, b, fmt, w_fmt, a_span, b_span, rows=rows, blocks=blocks)
+        y = products.multiply(a, b, fmt, w_fmt, a_span, b_span, rows=rows, blocks=blocks, sums=formats.accumulate)
         return torch.from_numpy(y).view(n, oh, ow, -1)
     if unfold.compiled(x, (fmt, w_fmt), formats, stream):
         rows, draws = unfold.patch_rows(x, size, stride, dilation), unfold.draws(fmt, stream)
         later = draws and lanes.Resumed(draws, _drawn(rows.pixels, rows.columns, fmt))    # the patches draw first
         b, b_span = kept or unfold.encoded(array(w), w_fmt, later or stream, 0)
-        y = patches.product(rows, fmt, patches.Values.of(b, w_fmt, b_span), draws)
+        y = patches.product(rows, fmt, patches.Values.of(b, w_fmt, b_span), draws, formats.accumulate)
         if later is not None:
             draws.state[:] = later.state
         return torch.from_numpy(y).view(n, oh, ow, -1)
@@ -108,14 +108,14 @@ def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, stream: Stre
         draws = unfold.draws(formats.x, stream)
         if draws is None or formats.x.square:
             y = patches.turned_product(unfold.patch_rows(x, size, stride, dilation), formats.x,
-                                       patches.Values.of(b, formats.g, b_span), draws)
+                                       patches.Values.of(b, formats.g, b_span), draws, formats.accumulate)
             return torch.from_numpy(y).view(kh, kw, c, out)
         if b.strides[1] != 4:                          # once, rather than in each of the products below
             b = kernels.turned(b.T)
         y, source = np.empty((kh, kw, c, out), np.float32), array(view)
         for i, j in np.ndindex(kh, kw):                # tap by tap: noise is drawn column by column
             a, a_span = lanes.encoded(source[:, :, :, i, j].reshape(pixels, c), formats.x, draws, axis=0)
-            products.multiply(a.T, b, formats.x, formats.g, a_span, b_span, out=y[i, j])
+            products.multiply(a.T, b, formats.x, formats.g, a_span, b_span, out=y[i, j], sums=formats.accumulate)
         return torch.from_numpy(y)
     if unfold.integers(x, (formats.x, formats.g), formats):
         y = integers.over_pixels(x, flat, formats, size, stride, dilation)

@@ -31,7 +31,7 @@ class Depthwise(torch.autograd.Function):
         ctx.options = stride, padding, dilation, formats
         ph, pw = padding
         ctx.last = unfold.channels_last(x.detach(), (pw, pw, ph, ph))
-        return unviewed(_per_channel(ctx.last, w.detach(), formats.x, formats.w, stride, dilation))
+        return unviewed(_per_channel(ctx.last, w.detach(), formats.x, formats.w, stride, dilation, formats.accumulate))
 
     @staticmethod
     @once_differentiable
@@ -47,7 +47,8 @@ class Depthwise(torch.autograd.Function):
             top = array(unfold.channels_last(g, (0, 0, 0, 0)).reshape(-1, c))
             pixels, taps = unfold.taps(tuple(ctx.last.shape), size, stride, dilation)
             rows = patches.Patches(array(ctx.last), pixels, taps, c)
-            y = patches.depthwise_turned(rows, formats.x, patches.Values.of(*unfold.values(top, formats.g, None)))
+            other = patches.Values.of(*unfold.values(top, formats.g, None))
+            y = patches.depthwise_turned(rows, formats.x, other, formats.accumulate)
             gw = torch.from_numpy(y).T.reshape(w.shape)
         return gx, gw, None, None, None, None
 
@@ -56,17 +57,17 @@ def _input_gradient(g, w, shape, stride, padding, dilation, formats):
     """(N, C, H, W)."""
     def own(phase):
         top, taps = unfold.within(g, phase), unfold.taps_of(w, phase)
-        y = _per_channel(top, taps, formats.g, formats.w, (1, 1), phase.step)
+        y = _per_channel(top, taps, formats.g, formats.w, (1, 1), phase.step, formats.accumulate)
         return y.permute(0, 2, 3, 1)
     found = phases(w.shape[2:], shape[2:], stride, padding, dilation)
     return together(found, own, g.new_zeros, (shape[0], *shape[2:], shape[1])).permute(0, 3, 1, 2)
 
 
-def _per_channel(last, w, fmt, w_fmt, stride, dilation):
+def _per_channel(last, w, fmt, w_fmt, stride, dilation, sums):
     """Channels-last ``last``, each channel convolved with its own ``w`` (C, 1, kh, kw): (N, C, OH, OW)."""
     c, size = w.shape[0], tuple(w.shape[2:])
     n, oh, ow = unfold.view(last, size, stride, dilation).shape[:3]
     rows = patches.Patches(array(last), *unfold.taps(tuple(last.shape), size, stride, dilation), c)
     taps = array(w.reshape(c, -1).T.contiguous())
-    y = patches.depthwise(rows, fmt, patches.Values.of(*unfold.values(taps, w_fmt, None)))
+    y = patches.depthwise(rows, fmt, patches.Values.of(*unfold.values(taps, w_fmt, None)), sums)
     return torch.from_numpy(y).view(n, oh, ow, c).permute(0, 3, 1, 2)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..fast import grouped, kernels, patches
+from ..fast import grouped, patches
 from . import conv_products, unfold
 from .formats import Formats
 from .memory import array
@@ -49,7 +49,7 @@ class Grouped(torch.autograd.Function):
         else:
             sides = x.shape[2] + 2 * padding[0], x.shape[3] + 2 * padding[1]
             planes = patches.planes(array(x), sides, padding)
-            y = _together(planes, unfold.weight_matrix(w), formats.x, formats.w, groups, size, stride, dilation, each)
+            y = _together(planes, unfold.weight_matrix(w), formats.x, formats, groups, size, stride, dilation, each)
         return unviewed(y.permute(0, 3, 1, 2))
 
     @staticmethod
@@ -81,7 +81,7 @@ def _input_gradient(g, x, w, stride, padding, dilation, formats, groups):
             top, own = g.chunk(groups, 1)[i], w.chunk(groups)[i]
             return conv_products.over_channels(unfold.within(top, phase), unfold.taps_matrix(own, phase), formats.g,
                                                formats.w, formats, None, phase.size, (1, 1), phase.step)
-        return _together(planes, turned, formats.g, formats.w, groups, phase.size, (1, 1), phase.step, alone)
+        return _together(planes, turned, formats.g, formats, groups, phase.size, (1, 1), phase.step, alone)
     found = phases(size, shape[2:], stride, padding, dilation)
     y = conv_products.together(found, together, g.new_zeros, (x.shape[0], *x.shape[2:], x.shape[1]))
     return y.permute(0, 3, 1, 2)
@@ -94,7 +94,7 @@ def _weight_gradient(g, x, w, stride, padding, dilation, formats, groups):
         last, flat = unfold.channels_last(x, sides), unfold.channels_last(g, (0, 0, 0, 0)).reshape(-1, w.shape[0])
         places = patches.Patches(array(last), *unfold.taps(tuple(last.shape), size, stride, dilation), x.shape[1])
         other = patches.Values.of(*unfold.values(array(flat), formats.g, None))
-        y, odd = grouped.turned_product(places, formats.x, other, groups)
+        y, odd = grouped.turned_product(places, formats.x, other, groups, formats.accumulate)
         if not odd:
             parts = torch.from_numpy(y).unflatten(0, size).unflatten(-1, (groups, -1))    # (kh, kw, out, groups, C)
             return parts.permute(3, 2, 4, 0, 1).reshape(w.shape)
@@ -105,11 +105,11 @@ def _weight_gradient(g, x, w, stride, padding, dilation, formats, groups):
     return torch.cat(found, -1).permute(3, 2, 0, 1)
 
 
-def _together(planes, matrix, fmt, w_fmt, groups, size, stride, dilation, each):
+def _together(planes, matrix, fmt, formats, groups, size, stride, dilation, each):
     """Patches of planes times ``matrix`` (K, O), (N, OH, OW, O); ``each`` makes a group that the kernel leaves."""
     rows, width, offsets = _places(planes.shape, size, stride, dilation, groups)
-    values, span = kernels.encoded(array(matrix.contiguous()), w_fmt, axis=0)
-    y, odd = grouped.product(planes, rows, width, offsets, fmt, patches.Values.of(values, w_fmt, span), groups)
+    other = patches.Values.of(*unfold.values(array(matrix.contiguous()), formats.w, None))
+    y, odd = grouped.product(planes, rows, width, offsets, fmt, other, groups, formats.accumulate)
     found = torch.from_numpy(y).view(len(planes), -1, width, y.shape[1])
     for i in odd.nonzero()[0]:
         found.chunk(groups, -1)[i].copy_(each(i))

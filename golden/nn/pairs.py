@@ -22,8 +22,8 @@ ROLES = {"y": ("x", "w"), "ga": ("g", "w"), "gb": ("x", "g"), "gb turned": ("g",
 
 def quick(formats: Formats) -> bool:
     """Whether the kernels for many pairs serve a format; if not, every product goes the general way."""
-    return not (formats.stochastic or formats.mode != "hbfp" or formats.order != "block" or formats.accumulate != "fp32"
-                or kernels.library() is None)
+    return (not formats.stochastic and formats.mode == "hbfp" and formats.order == "block"
+            and kernels.adds(formats.accumulate, (formats.x, formats.w, formats.g)) and kernels.library() is not None)
 
 
 class Pairs(Protocol):
@@ -89,7 +89,8 @@ class Alike:
 def _repeated(formats, which, count):
     """The formats of a product for each of ``count`` pairs."""
     first, second = ROLES[which]
-    return stack.Formats([getattr(formats, first)] * count, [getattr(formats, second)] * count)
+    return stack.Formats([getattr(formats, first)] * count, [getattr(formats, second)] * count,
+                         [formats.accumulate] * count)
 
 
 def _dense(x):

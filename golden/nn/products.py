@@ -200,8 +200,8 @@ def _product(a, b, formats, turn_a, turn_b):
     if formats.order == "quick":
         left, right = a.values.T if turn_a else a.values, b.values.T if turn_b else b.values
         return torch.from_numpy(left) @ torch.from_numpy(right)
-    if formats.accumulate == "fp32" and a.span is not None and b.span is not None:
+    if kernels.adds(formats.accumulate, (a.fmt, b.fmt)) and a.span is not None and b.span is not None:
         left, right = a.values.T if turn_a else a.values, b.values.T if turn_b else b.values
-        return torch.from_numpy(products.multiply(left, right, a.fmt, b.fmt, a.span, b.span))
+        return torch.from_numpy(products.multiply(left, right, a.fmt, b.fmt, a.span, b.span, sums=formats.accumulate))
     return torch.from_numpy(matmul_blocks(a.blocks(turn_a), b.blocks(turn_b), formats.accumulate,
                                           guard=formats.guard, growth=formats.growth))

@@ -78,7 +78,8 @@ def draws(fmt: HBFPFormat, stream: Generators | None) -> Any:
 def compiled(x: torch.Tensor, pair: Iterable[HBFPFormat], formats: Formats, stream: Generators | None) -> bool:
     """Whether the compiled ways serve: they are in hardware order, and quicker than patches with BLAS, so that order
     ``quick`` takes them too."""
-    return (on_host(x) and kernels.library() is not None and formats.accumulate == "fp32" and x.numel() > 0
+    adds = kernels.adds(formats.accumulate, pair) and (formats.order == "block" or formats.accumulate == "fp32")
+    return (on_host(x) and kernels.library() is not None and adds and x.numel() > 0
             and formats.mode == "hbfp" and watcher() is None and all(
                 (drawn := draws(fmt, stream)) is None or not isinstance(drawn, Given) and lanes.fits(drawn, fmt.terms)
                 for fmt in pair))

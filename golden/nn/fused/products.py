@@ -51,7 +51,8 @@ class Products:
             each = [f for f in self._formats for _ in range(repeat)]
             first, second = ROLES[which]
             skip = np.array([not quick(f) for f in each])
-            found = (stack.Formats([getattr(f, first) for f in each], [getattr(f, second) for f in each]),
+            sums = [f.accumulate if quick(f) else "fp32" for f in each]
+            found = (stack.Formats([getattr(f, first) for f in each], [getattr(f, second) for f in each], sums),
                      skip if skip.any() else None)
             self._kernels[which, repeat] = found
         return found

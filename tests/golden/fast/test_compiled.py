@@ -72,13 +72,21 @@ CASES = {
     "pairs": lambda: products(HBFPFormat(mantissa=12)),
     "pairs twice": lambda: products(HBFPFormat(mantissa=16)),
     "doubles": lambda: products(HBFPFormat(mantissa=16), scale=2.0 ** -60),
+    "fp24": lambda: products(HBFPFormat(), "fp24"),
+    "fp24 pairs": lambda: products(HBFPFormat(mantissa=12), "fp24"),
+    "bf16 pairs twice": lambda: products(HBFPFormat(mantissa=16), "bf16"),
+    "fp24 doubles": lambda: products(HBFPFormat(mantissa=16), "fp24", scale=2.0 ** -60),
     "aligned": lambda: products(HBFPFormat(), "aligned"),
     "aligned, wide": lambda: products(HBFPFormat(mantissa=14), "aligned"),
     "linear": lambda: trained(lambda: torch.nn.Linear(40, 24), STOCHASTIC, 35, 40),
     "convolution": lambda: trained(lambda: torch.nn.Conv2d(24, 20, 3), "hbfp8", 2, 24, 9, 9),
     "long convolution": lambda: trained(lambda: torch.nn.Conv2d(24, 20, 3), "hbfp16", 2, 24, 9, 9),
     "groups": lambda: trained(lambda: torch.nn.Conv2d(24, 48, 3, groups=6), "hbfp8", 2, 24, 9, 9),
-    "depthwise": lambda: trained(lambda: torch.nn.Conv2d(40, 40, 3, groups=40), "hbfp8", 2, 40, 9, 9)}
+    "depthwise": lambda: trained(lambda: torch.nn.Conv2d(40, 40, 3, groups=40), "hbfp8", 2, 40, 9, 9),
+    "depthwise fp24": lambda: trained(lambda: torch.nn.Conv2d(40, 40, 3, groups=40), "hbfp8", 2, 40, 9, 9,
+                                      accumulate="fp24"),
+    "groups bf16": lambda: trained(lambda: torch.nn.Conv2d(24, 48, 3, groups=6), "hbfp8", 2, 24, 9, 9,
+                                   accumulate="bf16")}
 
 
 def digest(name):

@@ -42,8 +42,8 @@ def unfolded(x, size, stride, dilation):
 class Plain:
     """The law of a convolution's three products, noise drawn from a stream in the stated order."""
 
-    def __init__(self, fmt, stream):
-        self.fmt, self.stream = fmt, stream
+    def __init__(self, fmt, stream, accumulate="fp32"):
+        self.fmt, self.stream, self.accumulate = fmt, stream, accumulate
         self.axis = -1 if fmt.square else 0
 
     def draw(self, shape, axis=-1):
@@ -57,27 +57,29 @@ class Plain:
             once = self.draw((x.size // x.shape[-1], x.shape[-1]))
             noise = unfolded(once.reshape(x.shape), *geometry).astype(np.int32)
         b = encode_plain(w, self.fmt, self.draw(w.shape, self.axis), axis=0)
-        return matmul_blocks(encode_plain(rows, self.fmt, noise), b, plain=True)
+        return matmul_blocks(encode_plain(rows, self.fmt, noise), b, self.accumulate, plain=True)
 
     def over_pixels(self, x, g, *geometry):
         b = encode_plain(g, self.fmt, self.draw(g.shape, self.axis), axis=0)
         rows = unfolded(x, *geometry).astype(np.float32)
         a = encode_plain(rows, self.fmt, self.draw(rows.shape, self.axis), axis=self.axis)
-        return matmul_blocks(Blocks(a.mantissa.T, a.exponent.T, a.invalid.T, self.fmt), b, plain=True)
+        turned = Blocks(a.mantissa.T, a.exponent.T, a.invalid.T, self.fmt)
+        return matmul_blocks(turned, b, self.accumulate, plain=True)
 
 
 @pytest.mark.parametrize("rounding", ["rne", "truncate", "stochastic"])
 @pytest.mark.parametrize("mantissa, block, scale", [
     (4, (1, 8), 1), (12, (1, 8), 1), (4, (8, 8), 1), (12, (8, 8), 1e-18), (4, (1, 12), 1e-18), (8, (1, 5), 1)])
 @pytest.mark.parametrize("c, o, size, stride, padding, dilation", CONVOLUTIONS)
-def test_three_products(c, o, size, stride, padding, dilation, mantissa, block, scale, rounding):
+def test_three_products(c, o, size, stride, padding, dilation, mantissa, block, scale, rounding, accumulate="fp32"):
     torch.manual_seed(c)
     fmt = gn.HBFPFormat(mantissa=mantissa, block=block, rounding=rounding)
     lanes = gn.Formats.of(fmt).lanes
-    stream, plain = Stream(7, lanes), Plain(fmt, Stream(7, lanes))
+    stream, plain = Stream(7, lanes), Plain(fmt, Stream(7, lanes), accumulate)
     x = (torch.randn(2, c, 9, 8) * scale).requires_grad_()
     w = (torch.randn(o, c, *size) * scale).requires_grad_()
-    y = functional.conv2d(x, w, None, stride, padding, dilation, 1, fmt, stream=stream)
+    formats = gn.Formats.of(fmt, accumulate=accumulate)
+    y = functional.conv2d(x, w, None, stride, padding, dilation, 1, formats, stream=stream)
     g = torch.randn_like(y) * scale
     y.backward(g)
     last = np.pad(x.detach().permute(0, 2, 3, 1).numpy(), ((0, 0), (padding[0],) * 2, (padding[1],) * 2, (0, 0)))
@@ -90,6 +92,14 @@ def test_three_products(c, o, size, stride, padding, dilation, mantissa, block, 
     top = np.ascontiguousarray(g.permute(0, 2, 3, 1).reshape(-1, o).numpy())
     same(w.grad.permute(2, 3, 1, 0).reshape(-1, o), plain.over_pixels(last, top, size, stride, dilation))
     assert (stream.state == plain.stream.state).all()
+
+
+@pytest.mark.skipif(kernels.library() is None, reason="no C++ compiler")
+@pytest.mark.parametrize("block", [(1, 8), (8, 8)])
+@pytest.mark.parametrize("accumulate", ["fp24", "bf16"])
+@pytest.mark.parametrize("sizes", CONVOLUTIONS[:3])
+def test_narrow_sums_with_noise(sizes, accumulate, block):
+    test_three_products(*sizes, 12, block, 1, "stochastic", accumulate)
 
 
 @pytest.mark.parametrize("compiled", [True, False])
