@@ -14,11 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 from golden.study.interplay import CASES, measure, picture
-from golden.study.quantisers import NAMES
 from golden.study.tasks import TASKS, load, network
 from hbfp import files
 
-FORMATS = ("hbfp8", "hbfp6", "hbfp4", *NAMES)
+FORMATS = ("hbfp8", "hbfp6", "hbfp4", "mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e2m3", "mxfp6-e3m2", "int8")
 
 
 def trained(task, epochs, seed=0):

@@ -1,26 +1,31 @@
 """Which format each tensor role of a layer has, and in which order its products add up."""
 
 import json
-import re
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Self, Unpack
 
 from hbfp.checks import check_choice
 from hbfp.design import ACCUMULATES
-from hbfp.format import MANTISSA_RANGE, HBFPFormat
+from hbfp.format import HBFPFormat
 from hbfp.values import given
 
+from ..formats import names
 from ..matmul import check_widths
 from .options import FormatOptions, check_options
+from ..spec.numbers import NUMBERS, Number
 
 #: ``block`` is the hardware's order, bit for bit; ``quick`` leaves the order of additions to the
 #: platform's BLAS: same converted operands, other low bits, not reproducible across machines.
 ORDERS = ("block", "quick")
 #: ``hbfp`` is docs/numerics.md; ``emulator`` its section 10, for comparison with work that used the research emulator;
-#: the others are numbers that share no exponents, in the order of an array with as many rows as a block has terms.
+#: ``values`` rounds each operand to its format, of whatever kind, and leaves the product to torch: docs/formats.md. The
+#: others are numbers that share no exponents, in the order of an array with as many rows as a block has terms.
 PLAIN = ("fp32", "bf16", "fp16")
-MODES = ("hbfp", "emulator", *PLAIN)
+MODES = ("hbfp", "emulator", "values", *PLAIN)
+#: Names of formats that differ between the roles.
+NAMED = {"int8-channel": {"x": "int8", "w": "int8-row", "g": "int8"},
+         "int8-token": {"x": "int8-row", "w": "int8-row", "g": "int8-row"}}
 #: Widths of an ``aligned`` accumulator where none are given.
 GUARD, GROWTH = 4, 8
 #: Fields of :class:`Formats` beside the roles.
@@ -33,8 +38,8 @@ class Formats:
 
     Parameters
     ----------
-    x, w, g : HBFPFormat
-        Inputs, weights, gradients of the output; equal block lengths along K.
+    x, w, g : HBFPFormat or Number
+        Inputs, weights, gradients of the output; equal block lengths along K, but in mode ``values``.
     order : str
         One of :data:`ORDERS`.
     accumulate : str
@@ -43,7 +48,7 @@ class Formats:
         Of ``aligned``: fraction bits below a block sum, and bits for 2^growth blocks along K.
     mode : str
         One of :data:`MODES`. ``emulator`` takes square tiles and, of a format, mantissa width and rounding; those of
-        :data:`PLAIN` take the terms of a block along K.
+        :data:`PLAIN` take the terms of a block along K. Where a role is no HBFP the mode is ``values``.
 
     Attributes
     ----------
@@ -55,9 +60,9 @@ class Formats:
     ValueError
         If a choice is unknown or block lengths differ.
     """
-    x: HBFPFormat
-    w: HBFPFormat
-    g: HBFPFormat
+    x: Any
+    w: Any
+    g: Any
     order: str = "block"
     accumulate: str = "fp32"
     guard: int = GUARD
@@ -73,12 +78,19 @@ class Formats:
         if self.accumulate != "aligned" and (self.guard, self.growth) != (GUARD, GROWTH):
             raise ValueError(f"Guard and growth width need accumulation 'aligned', not {self.accumulate!r}")
         for role in ("x", "w", "g"):
-            if not isinstance(getattr(self, role), HBFPFormat):
-                raise TypeError(f"Format of {role} must be an HBFPFormat, not {getattr(self, role)!r}")
+            if not isinstance(getattr(self, role), names.Operand):
+                raise TypeError(f"Format of {role} must be an HBFPFormat or a Number, not {getattr(self, role)!r}")
+        if self.mode == "hbfp" and any(isinstance(fmt, Number) for fmt in self.roles):
+            object.__setattr__(self, "mode", "values")
         # Made once: tracing by torch.compile does not reach into json.
-        roles = {role: asdict(getattr(self, role)) for role in ("x", "w", "g")}
+        roles = {role: _data(fmt) for role, fmt in zip("xwg", self.roles, strict=True)}
         object.__setattr__(self, "text", json.dumps(roles | {name: getattr(self, name) for name in _OPTIONS}))
-        if len({fmt.terms for fmt in (self.x, self.w, self.g)}) > 1:
+        if self.mode == "values":
+            self._check_values()
+            return
+        if other := next((fmt for fmt in self.roles if isinstance(fmt, Number)), None):
+            raise ValueError(f"Mode {self.mode!r} needs HBFP formats, not {other}")
+        if len({fmt.terms for fmt in self.roles}) > 1:
             raise ValueError("Blocks of x, w and g must have equal terms along K, not "
                              f"{self.x.terms}, {self.w.terms} and {self.g.terms}")
 
@@ -98,14 +110,20 @@ class Formats:
         if (self.order, self.accumulate) != ("block", "fp32"):
             raise ValueError("Mode 'emulator' has torch's own sums: neither order nor accumulation can be chosen")
 
+    def _check_values(self):
+        if (self.order, self.accumulate) != ("block", "fp32"):
+            raise ValueError("Mode 'values' has torch's own sums: neither order nor accumulation can be chosen")
+        if odd := next((fmt for fmt in self.roles if fmt.rounding == "stochastic"), None):
+            raise ValueError(f"Mode 'values' needs rounding 'rne' or 'truncate', not {names.words(odd)}")
+
     def _check_plain(self):
         if (self.order, self.accumulate) != ("block", "fp32"):
             raise ValueError(f"Mode {self.mode!r} has one order, 'block', and FP32 sums")
-        if any(fmt.square or fmt.rounding != "rne" for fmt in (self.x, self.w, self.g)):
+        if any(fmt.square or fmt.rounding != "rne" for fmt in self.roles):
             raise ValueError(f"Mode {self.mode!r} needs blocks (1, B) and rounding 'rne'")
 
     @classmethod
-    def of(cls, fmt: "Formats | HBFPFormat | str" = "hbfp8", **options: Unpack[FormatOptions]) -> "Formats":
+    def of(cls, fmt: "FormatLike" = "hbfp8", **options: Unpack[FormatOptions]) -> "Formats":
         """From one format, or one per role; a :class:`Formats` passes through. For names see :func:`named`.
 
         Parameters
@@ -126,12 +144,21 @@ class Formats:
             if options:
                 raise TypeError(f"A Formats has {', '.join(options)} of its own; give one of the two")
             return fmt
+        if isinstance(fmt, str):
+            fmt, options = _read(fmt, options)
         fmt = checked("Format", fmt)
         every: dict[str, Any] = {"w": fmt, "g": fmt, **options}
         return cls(x=fmt, **every | {role: checked(f"Format of {role}", every[role]) for role in ("w", "g")})
 
+    @property
+    def roles(self) -> tuple[Any, Any, Any]:
+        """Formats of x, w and g."""
+        return self.x, self.w, self.g
+
     def with_mantissa(self, mantissa: int) -> Self:
-        """The same with another mantissa width in every role."""
+        """The same with another mantissa width in every role; ValueError if one is no HBFP."""
+        if odd := next((fmt for fmt in self.roles if isinstance(fmt, Number)), None):
+            raise ValueError(f"A mantissa width needs HBFP formats, not {odd}")
         return replace(self, **{role: replace(getattr(self, role), mantissa=mantissa) for role in ("x", "w", "g")})
 
     @classmethod
@@ -140,7 +167,7 @@ class Formats:
         """The formats whose :attr:`text` this is."""
         data = json.loads(text)
         options = {name: data[name] for name in _OPTIONS}
-        x, w, g = (HBFPFormat(**data[role] | {"block": tuple(data[role]["block"])}) for role in ("x", "w", "g"))
+        x, w, g = (_format(data[role]) for role in ("x", "w", "g"))
         return cls(x=x, w=w, g=g, **options)
 
     def nearest(self) -> Self:
@@ -160,23 +187,31 @@ class Formats:
 
 
 #: What stands for formats: one for all roles, a name such as "hbfp8", or a :class:`Formats`.
-FormatLike = Formats | HBFPFormat | str
+FormatLike = Formats | HBFPFormat | Number | str
 
 
-def checked(what: str, fmt: Any) -> HBFPFormat:
-    """The format that ``fmt`` is or names; ``TypeError`` if it is no format and names none."""
-    fmt = named(fmt)
-    if not isinstance(fmt, HBFPFormat):
+def _data(fmt):
+    """A role's format as data for JSON."""
+    return {"number": fmt.name} if isinstance(fmt, Number) else asdict(fmt)
+
+
+def _format(data):
+    """The way back."""
+    return NUMBERS[data["number"]] if "number" in data else HBFPFormat(**data | {"block": tuple(data["block"])})
+
+
+def _read(name, options):
+    """A name, with ``@SUMS`` behind it for an accumulation, as the format of x and the options that it stands for."""
+    name, at, sums = name.partition("@")
+    said = {"accumulate": sums} if at else {}
+    said |= {role: value for role, value in NAMED.get(name.lower(), {}).items() if role != "x"}
+    return NAMED.get(name.lower(), {}).get("x", name), said | options
+
+
+def checked(what: str, fmt: Any) -> Any:
+    """The format that ``fmt`` is or names; ``TypeError`` if it is no format, ``ValueError`` if it names none."""
+    if isinstance(fmt, str):
+        fmt = names.read(fmt)
+    if not isinstance(fmt, names.Operand):
         raise TypeError(f"{what} must be a name such as 'hbfp8' or an HBFPFormat, not {given(fmt)}")
     return fmt
-
-
-def named(fmt: Any) -> Any:
-    """The format of a name, ``"hbfp2"`` to ``"hbfp16"`` by mantissa width, with default blocks; others as they are."""
-    if not isinstance(fmt, str):
-        return fmt
-    found = re.fullmatch(r"hbfp(\d{1,2})", fmt.lower())
-    low, high = MANTISSA_RANGE
-    if not found or not low <= int(found[1]) <= high:
-        raise ValueError(f"Name of a format must be hbfp{low} to hbfp{high}, not {fmt!r}")
-    return HBFPFormat(mantissa=int(found[1]))

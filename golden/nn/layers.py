@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from hbfp.format import HBFPFormat
 
+from ..formats.names import words
 from ..noise import Stream
 from . import functional, recurrent
 from .convolution import convolution
@@ -112,6 +113,8 @@ class HBFPLayer(HBFPState):
         """The text of torch's own layer, and the mantissa widths."""
         f, text = self.formats, super().extra_repr()
         text += ", " if text else ""
+        if f.mode == "values":
+            return f"{text}x={words(f.x)}, w={words(f.w)}, g={words(f.g)}"
         return f"{text}x=hbfp{f.x.mantissa}, w=hbfp{f.w.mantissa}, g=hbfp{f.g.mantissa}, " \
                f"block={f.x.block}, order={f.order!r}"
 

@@ -12,10 +12,11 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ..noise import Stream
-from . import conv, emulator, ops, volume
+from . import conv, emulator, ops, values, volume
 from .formats import Formats
 from .once import once_differentiable, unviewed
 from .placed import Placed, check_gradients, read
+from .products import check_float32
 from .record import note
 from .state import NO_NOISE
 
@@ -137,6 +138,37 @@ def _convolution_macs(y, x, w):
     return y.numel() * w[0].numel()
 
 
+def _direct_linear(x, w, formats, stream=None, bias=None):
+    """A linear product that is not traced."""
+    if formats.mode != "values":
+        return ops.linear(x, w, formats, stream, bias)
+    ops.check_linear(x, w)
+    y = values.product(values.LINEAR, x.reshape(-1, x.shape[-1]), w, formats).reshape(*x.shape[:-1], len(w))
+    return y if bias is None else ops.AddBias.apply(y, bias) if y.dim() == 2 else y + bias
+
+
+def _direct_matmul(a, b, formats, stream=None):
+    """Stacked products that are not traced."""
+    if formats.mode != "values":
+        return ops.matmul(a, b, formats, stream)
+    ops.check_matmul(a, b)
+    return values.product(values.MATMUL, a, b, formats)
+
+
+def _direct(run, transposed=False):
+    """A convolution that is not traced."""
+    def product(x, w, formats, *, stream=None, **options):
+        if formats.mode != "values":
+            return run(x, w, formats, stream=stream, **options)
+        check_float32(input=x, weight=w)
+        return values.product(values.convolution(x, w, transposed, **options), x, w, formats)
+    return product
+
+
+_direct_conv2d, _direct_conv3d = _direct(conv.conv2d), _direct(volume.conv3d)
+_direct_transposed = _direct(volume.conv_transpose3d, True)
+
+
 def _convolution(run):
     def product(x, w, stride, padding, dilation, groups, text):
         formats, stream = read(text)
@@ -146,15 +178,15 @@ def _convolution(run):
 
 
 _CONV = "int[] stride, int[] padding, int[] dilation, int groups, str formats"
-_LINEAR = _register("linear", "str formats", lambda x, w, formats: ops.linear(x, w, *read(formats)),
+_LINEAR = _register("linear", "str formats", lambda x, w, formats: _direct_linear(x, w, *read(formats)),
                     lambda x, w, formats: (*x.shape[:-1], w.shape[0]), _matrix_macs)
-_MATMUL = _register("matmul", "str formats", lambda a, b, formats: ops.matmul(a, b, *read(formats)),
+_MATMUL = _register("matmul", "str formats", lambda a, b, formats: _direct_matmul(a, b, *read(formats)),
                     lambda a, b, formats: (*a.shape[:-1], b.shape[-1]), _matrix_macs)
-_CONV2D = _register("conv2d", _CONV, _convolution(conv.conv2d), _conv_shape, _convolution_macs)
-_CONV3D = _register("conv3d", _CONV, _convolution(volume.conv3d), _conv_shape, _convolution_macs)
+_CONV2D = _register("conv2d", _CONV, _convolution(_direct_conv2d), _conv_shape, _convolution_macs)
+_CONV3D = _register("conv3d", _CONV, _convolution(_direct_conv3d), _conv_shape, _convolution_macs)
 _TRANSPOSED = _register(
     "conv_transpose3d", "int[] stride, int[] padding, int[] output_padding, int groups, int[] dilation, str formats",
-    lambda x, w, stride, padding, output_padding, groups, dilation, formats: volume.conv_transpose3d(
+    lambda x, w, stride, padding, output_padding, groups, dilation, formats: _direct_transposed(
         x, w, Formats.read(formats), stride=tuple(stride), padding=tuple(padding),
         output_padding=tuple(output_padding), groups=groups, dilation=tuple(dilation)),
     _transposed_shape, lambda y, x, w: x.numel() * w[0].numel())
@@ -192,7 +224,7 @@ def linear(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, formats:
         y = emulator.product(F.linear, x, w, formats)
         return y if bias is None else y + bias
     if not traced(x, formats, stream, True):
-        return ops.linear(x, w, formats, stream, bias)
+        return _direct_linear(x, w, formats, stream, bias)
     y = _LINEAR(x, w, _text(formats, stream))
     return y if bias is None else _BIAS(y, bias)
 
@@ -202,7 +234,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor, formats: Formats, stream: Stream | 
     if formats.mode == "emulator":
         return emulator.product(torch.matmul, a, b, formats)
     if not traced(a, formats, stream, True):
-        return ops.matmul(a, b, formats, stream)
+        return _direct_matmul(a, b, formats, stream)
     return _MATMUL(a, b, _text(formats, stream))
 
 
@@ -214,7 +246,8 @@ def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | 
     check_gradients(formats, stream)
     if traced(x, formats, stream, True):
         return _CONV2D(x, w, stride, padding, dilation, groups, _text(formats, stream))
-    return conv.conv2d(x, w, formats, stride=stride, padding=padding, dilation=dilation, groups=groups, stream=stream)
+    return _direct_conv2d(x, w, formats, stride=stride, padding=padding, dilation=dilation, groups=groups,
+                          stream=stream)
 
 
 def conv3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None, *, stride: tuple[int, ...],
@@ -224,8 +257,8 @@ def conv3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | 
         return emulator.product(lambda a, b: F.conv3d(a, b, None, stride, padding, dilation, groups), x, w, formats)
     if traced(x, formats, stream):
         return _CONV3D(x, w, stride, padding, dilation, groups, formats.text)
-    return volume.conv3d(x, w, formats, stride=stride, padding=padding, dilation=dilation, groups=groups,
-                         stream=stream)
+    return _direct_conv3d(x, w, formats, stride=stride, padding=padding, dilation=dilation, groups=groups,
+                          stream=stream)
 
 
 def conv_transpose3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None, *,
@@ -237,5 +270,5 @@ def conv_transpose3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream:
                                                                 dilation), x, w, formats)
     if traced(x, formats, stream):
         return _TRANSPOSED(x, w, stride, padding, output_padding, groups, dilation, formats.text)
-    return volume.conv_transpose3d(x, w, formats, stride=stride, padding=padding, output_padding=output_padding,
-                                   groups=groups, dilation=dilation, stream=stream)
+    return _direct_transposed(x, w, formats, stride=stride, padding=padding, output_padding=output_padding,
+                              groups=groups, dilation=dilation, stream=stream)

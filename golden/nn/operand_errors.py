@@ -4,22 +4,29 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from ..bfp import decode
+from hbfp.format import HBFPFormat
+
+from ..bfp import decode, encode
+from ..formats import coded as numbers
+from ..formats.coded import Coded
+from ..formats.names import words
 from ..number.blocks import Blocks, cut, inner_axes, public, spread
 from .formats import Formats
 from .inspect import names_running
+from .memory import array
 from .products import Encoded
 from .record import watched
-from .report import evaluating, words
+from .report import evaluating
+from .values import Seen
 
 #: Functions of ours that autograd records -> roles of the operands of the weights' gradient, in their order.
 _WEIGHTS = {"LinearBackward": "gx", "MatmulBackward": "xg", "Conv2dBackward": "xg", "Conv3dBackward": "xg",
-            "ConvTranspose3dBackward": "gx"}
+            "ConvTranspose3dBackward": "gx", "ProductBackward": "gx"}
 
 
 @dataclass
@@ -36,7 +43,7 @@ class OperandError:
         ``x``, ``w`` or ``g``.
     elements, nonzero : int
         How many numbers were converted, and how many of those in valid blocks were not 0 in FP32. Of a convolution
-        they are those of its patches.
+        they are those of its patches, in mode ``values`` those of its images.
     saturated : int
         How many magnitudes were beyond the largest mantissa.
     flushed : int
@@ -44,7 +51,8 @@ class OperandError:
     signal, noise : float
         Sums of x^2 and (x - q)^2.
     exponents : dict of int to int
-        Shared exponent -> blocks. Blocks of zeros alone, and invalid ones, are left out.
+        Shared exponent -> blocks. Blocks of zeros alone, and invalid ones, are left out. Of a scale that is no power of
+        two it is that of the power below it; of numbers without scales there are none.
     invalid : int
         Blocks with an Inf or a NaN, whose elements count nowhere but in ``elements``.
     """
@@ -77,24 +85,48 @@ class OperandError:
         """The flushed elements as a share of the valid ones that are not 0 in FP32."""
         return self.flushed / max(1, self.nonzero)
 
-    def add(self, x: np.ndarray, blocks: Blocks) -> None:
-        """Count the matrix ``x`` and what it became."""
-        fmt, axis = blocks.fmt, blocks.axis
-        valid = ~spread(blocks.invalid, x.shape, fmt, axis)
-        exact = np.where(valid, x, np.float32(0)).astype(np.float64)
-        after = np.where(valid, decode(blocks), np.float32(0)).astype(np.float64)
-        step = np.ldexp(1.0, spread(blocks.exponent, x.shape, fmt, axis) - fmt.magnitude)
-        largest = valid & (np.abs(blocks.mantissa) == fmt.limit)
+    def add(self, x: np.ndarray, became: Blocks | Coded) -> None:
+        """Count the tensor ``x`` and what it became."""
+        judged = _blocks(x, became) if isinstance(became, Blocks) else _coded(x, became)
+        exact = np.where(judged.valid, x, np.float32(0)).astype(np.float64)
+        after = np.where(judged.valid, judged.after, np.float32(0)).astype(np.float64)
         self.elements += x.size
         self.nonzero += int(np.count_nonzero(exact))
-        self.saturated += int(np.count_nonzero(largest & (np.abs(exact) > fmt.limit * step)))
+        self.saturated += int(np.count_nonzero(judged.valid & judged.largest & (np.abs(exact) > np.abs(after))))
         self.flushed += int(np.count_nonzero((exact != 0) & (after == 0)))
         self.signal += float((exact ** 2).sum())
         self.noise += float(((exact - after) ** 2).sum())
-        self.invalid += int(blocks.invalid.sum())
-        used = public((cut(exact, fmt, axis) != 0).any(inner_axes(fmt), keepdims=True), fmt, axis)
-        found = Counter(self.exponents) + Counter(blocks.exponent[used].tolist())
+        self.invalid += judged.invalid
+        found = Counter(self.exponents) + Counter(judged.exponents.tolist())
         self.exponents = dict(sorted(found.items()))
+
+
+class _Judged(NamedTuple):
+    """A tensor beside what it became: which elements are valid, their values, which of these are the largest there are,
+    exponents of blocks that hold more than zeros, and how many blocks are invalid."""
+    valid: np.ndarray
+    after: np.ndarray
+    largest: np.ndarray
+    exponents: np.ndarray
+    invalid: int
+
+
+def _blocks(x, blocks):
+    fmt, axis = blocks.fmt, blocks.axis
+    valid = ~spread(blocks.invalid, x.shape, fmt, axis)
+    exact = np.where(valid, x, np.float32(0))
+    used = public((cut(exact, fmt, axis) != 0).any(inner_axes(fmt), keepdims=True), fmt, axis)
+    return _Judged(valid, decode(blocks), np.abs(blocks.mantissa) == fmt.limit, blocks.exponent[used],
+                   int(blocks.invalid.sum()))
+
+
+def _coded(x, coded):
+    """Of numbers without scales there are no exponents."""
+    element, scales = coded.number.element, coded.scales * coded.whole
+    used = (coded.tops > 0) & np.isfinite(coded.tops) & (scales > 0)
+    exponents = np.frexp(scales[used])[1] - 1 if coded.number.scope != "none" else np.zeros(0, int)
+    return _Judged(~np.isnan(coded.elements), numbers.decode(coded), np.abs(coded.elements) == element.largest,
+                   exponents, int(np.count_nonzero(~np.isfinite(coded.tops))))
 
 
 @dataclass
@@ -201,10 +233,11 @@ class _Seen:
         """See :class:`golden.nn.record.Watcher`."""
         layer = self.running()
         layer = "(loss)" if layer is None else layer
-        if formats.mode != "hbfp" or y.device.type != "cpu":
-            problem = f"mode {formats.mode!r}" if formats.mode != "hbfp" else f"device {y.device.type!r}"
+        known = formats.mode in ("hbfp", "values")
+        if not known or y.device.type != "cpu":
+            problem = f"device {y.device.type!r}" if known else f"mode {formats.mode!r}"
             raise ValueError(f"Operands of {f'layer {layer!r}' if layer else 'the model'} cannot be seen in {problem}; "
-                             "errors() needs mode 'hbfp' on the CPU")
+                             "errors() needs mode 'hbfp' or 'values' on the CPU")
         for role, encoded in self.pending:
             self._add(layer, operation, "y", role, encoded)
         self.pending = []
@@ -215,7 +248,14 @@ class _Seen:
         text = words(encoded.fmt)
         entry = self.found.setdefault((layer, operation, product, role, text),
                                       OperandError(layer, operation, text, product, role))
-        entry.add(encoded.source, encoded.blocks(False))
+        if isinstance(encoded, Seen):
+            source, axis = array(encoded.source), encoded.axis
+            if isinstance(encoded.fmt, HBFPFormat):
+                entry.add(source, encode(source, encoded.fmt, axis=axis if isinstance(axis, int) else axis[0]))
+            else:
+                entry.add(source, numbers.encode(source, encoded.fmt, axis=axis))
+        else:
+            entry.add(encoded.source, encoded.blocks(False))
 
 
 def _reentrant(node):

@@ -66,14 +66,27 @@ def row_sums(g: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(kernels.row_sums(array(g)[None])[0]) if g.device.type == "cpu" else g.sum(0)
 
 
-@torch.compiler.disable
-def linear(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None = None,
-           bias: torch.Tensor | None = None) -> torch.Tensor:
-    """``x @ w.T + bias`` of x (..., I) and w (O, I); see :class:`Linear` and :class:`AddBias`."""
+def check_linear(x: torch.Tensor, w: torch.Tensor) -> None:
+    """Raise ``TypeError`` or ``ValueError`` with one line unless x (..., I) and w (O, I) are float32."""
     check_float32(input=x, weight=w)
     if x.shape[-1:] != w.shape[1:] or w.dim() != 2:
         raise ValueError(f"Shapes of input and weight must be (..., I) and (O, I), not {tuple(x.shape)} and "
                          f"{tuple(w.shape)}")
+
+
+def check_matmul(a: torch.Tensor, b: torch.Tensor) -> None:
+    """Raise ``TypeError`` or ``ValueError`` with one line unless a (..., M, K) and b (..., K, N) are float32."""
+    check_float32(a=a, b=b)
+    if a.dim() < 2 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"Shapes of a and b must be (..., M, K) and (..., K, N), not {tuple(a.shape)} and "
+                         f"{tuple(b.shape)}")
+
+
+@torch.compiler.disable
+def linear(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None = None,
+           bias: torch.Tensor | None = None) -> torch.Tensor:
+    """``x @ w.T + bias`` of x (..., I) and w (O, I); see :class:`Linear` and :class:`AddBias`."""
+    check_linear(x, w)
     rows = x.reshape(-1, x.shape[-1]) if x.numel() else x.reshape(x.shape[:-1].numel(), x.shape[-1])
     y = Linear.apply(rows, w, formats, stream, torch.is_grad_enabled())
     if bias is not None:
@@ -84,10 +97,7 @@ def linear(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | 
 @torch.compiler.disable
 def matmul(a: torch.Tensor, b: torch.Tensor, formats: Formats, stream: Stream | None = None) -> torch.Tensor:
     """``a @ b`` of a (..., M, K) and b (..., K, N) with equal leading dimensions: :class:`golden.nn.pairs.Matmul`."""
-    check_float32(a=a, b=b)
-    if a.dim() < 2 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
-        raise ValueError(f"Shapes of a and b must be (..., M, K) and (..., K, N), not {tuple(a.shape)} and "
-                         f"{tuple(b.shape)}")
+    check_matmul(a, b)
     y = Matmul.apply(*(t.flatten(0, -3) if t.dim() > 2 else t[None] for t in (a, b)),
                      Alike(formats, stream, torch.is_grad_enabled()))
     return y.reshape(*a.shape[:-1], b.shape[-1])

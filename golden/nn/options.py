@@ -7,7 +7,7 @@ from typing import Any, TypedDict, TypeVar
 
 import torch
 
-from hbfp.format import HBFPFormat
+from ..formats.names import Operand
 
 #: A model, of which a call gives the same class again, or its twin, which is a subclass; and an optimiser.
 Model = TypeVar("Model", bound=torch.nn.Module)
@@ -20,13 +20,13 @@ class FormatOptions(TypedDict, total=False):
 
     Attributes
     ----------
-    w, g : HBFPFormat or str
+    w, g : HBFPFormat, Number or str
         Formats of weights and of gradients of the output, where they are not that of the inputs.
     order, accumulate, guard, growth, mode
         As of :class:`golden.nn.Formats`.
     """
-    w: HBFPFormat | str
-    g: HBFPFormat | str
+    w: Operand | str
+    g: Operand | str
     order: str
     accumulate: str
     guard: int

@@ -1,4 +1,4 @@
-"""Numbers rounded to HBFP where they are, with gradients as if they had not been."""
+"""Numbers rounded to a format where they are, with gradients as if they had not been."""
 
 from typing import Any
 
@@ -6,44 +6,33 @@ import torch
 
 from hbfp.format import HBFPFormat
 
+from ..formats.names import Operand
 from ..noise import Stream
 from ..number.arrays import check_axis
 from .formats import checked
 from .functional import single
 from .once import unviewed
 from .options import untraced
-from .products import Operand, check_float32
+from .products import check_float32
+from .rounded import held
 
 
 class _StraightThrough(torch.autograd.Function):
     """The rounded numbers; the gradient passes unchanged."""
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, fmt: HBFPFormat, axis: int, stream: Stream | None) -> torch.Tensor:
-        if x.is_meta or not x.numel():
-            return torch.empty_like(x)
-        rows = x.movedim(axis, -1)
-        if fmt.square:                                   # tiles lie over the last two dimensions, matrix by matrix
-            parts = [_encoded(matrix, fmt, stream) for matrix in rows.reshape(-1, *rows.shape[-2:])]
-            y = torch.stack(parts) if parts else torch.empty_like(rows)
-        else:
-            y = _encoded(rows.reshape(-1, rows.shape[-1]), fmt, stream)
-        return unviewed(y.reshape(rows.shape).movedim(-1, axis))
+    def forward(ctx: Any, x: torch.Tensor, fmt: Operand, axis: int, stream: Stream | None) -> torch.Tensor:
+        return unviewed(held(x, fmt, axis, stream))
 
     @staticmethod
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return g, None, None, None
 
 
-def _encoded(matrix, fmt, stream):
-    values = Operand(matrix.contiguous(), fmt, stream).along(-1).values
-    return values if torch.is_tensor(values) else torch.from_numpy(values)
-
-
 @untraced
-def quantise(x: torch.Tensor, fmt: HBFPFormat | str = "hbfp8", *, axis: int = -1,
+def quantise(x: torch.Tensor, fmt: Operand | str = "hbfp8", *, axis: int = -1,
              stream: Stream | None = None) -> torch.Tensor:
-    """``x`` as HBFP holds it: what :func:`golden.bfp.decode` gives of :func:`golden.bfp.encode`.
+    """``x`` as a format holds it: of HBFP what :func:`golden.bfp.decode` gives of :func:`golden.bfp.encode`.
 
     The gradient passes straight through.
 
@@ -51,10 +40,11 @@ def quantise(x: torch.Tensor, fmt: HBFPFormat | str = "hbfp8", *, axis: int = -1
     ----------
     x : Tensor
         Of one dimension or more, two for square tiles; float32, bfloat16 or float16, as the result.
-    fmt : HBFPFormat or str
-        The format, or a name such as ``"hbfp8"``.
+    fmt : HBFPFormat, Number or str
+        The format, or a name such as ``"hbfp8"`` or ``"mxfp6-e2m3"``.
     axis : int
-        Along which the blocks ``(1, B)`` run; square tiles lie over this dimension and the last of the others.
+        Along which the blocks ``(1, B)`` run, and rows that share a scale; square tiles lie over this dimension and the
+        last of the others.
     stream : golden.noise.Stream, optional
         Where ``stochastic`` draws from.
 
@@ -68,7 +58,7 @@ def quantise(x: torch.Tensor, fmt: HBFPFormat | str = "hbfp8", *, axis: int = -1
     fmt = checked("Format", fmt)
     (wide, _), dtype = single(x)
     check_float32(x=wide)
-    needed = 2 if fmt.square else 1
+    needed = 2 if isinstance(fmt, HBFPFormat) and fmt.square else 1
     if x.dim() < needed:
         raise ValueError(f"x must have {needed} dimensions or more, not {x.dim()}")
     check_axis(axis, x.dim())

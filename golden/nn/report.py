@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import flop_registry
 
-from hbfp.format import HBFPFormat
-
+from ..formats.names import words
 from .formats import Formats
 from .inspect import names_running, watching
 from .memory import foreign
@@ -140,16 +139,11 @@ def _flops(operation, func, args, kwargs, out):
     return 2 * rows * sum(t.numel() for t in tensors[1:])        # each row times every element of the matrices
 
 
-def words(fmt: HBFPFormat) -> str:
-    """A format as tables show it."""
-    return f"hbfp{fmt.mantissa} {fmt.block}" + ("" if fmt.rounding == "rne" else f" {fmt.rounding}")
-
-
 def _text(formats):
     """The formats of x, w and g, once if they are equal."""
-    texts = [words(fmt) for fmt in (formats.x, formats.w, formats.g)]
+    texts = [words(fmt) for fmt in formats.roles]
     text = texts[0] if len(set(texts)) == 1 else " / ".join(texts)
-    return text if formats.mode == "hbfp" else f"{text} {formats.mode}"
+    return text if formats.mode in ("hbfp", "values") else f"{text} {formats.mode}"
 
 
 def _reason(parts, layer, reasons):

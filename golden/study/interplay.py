@@ -12,12 +12,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from hbfp.format import HBFPFormat
-
-from ..nn.formats import named
+from ..formats import coded, names
 from ..sparsity import prune
+from ..spec.numbers import Number
 from .error import encoded
-from .quantisers import quantised
 
 #: What is compared, in the order of the columns.
 CASES = ("sparsity", "quantisation", "sparsify-quantise", "quantise-sparsify")
@@ -38,11 +36,9 @@ class Row:
 
 
 def values(x: np.ndarray, name: str, axis: int) -> np.ndarray:
-    """float32 ``x`` as a format holds it: a name of :mod:`golden.study.quantisers`, or such as ``"hbfp6"``."""
-    if name.startswith("hbfp"):
-        fmt: HBFPFormat = named(name)
-        return encoded(x, fmt, axis=axis)
-    return quantised(x, name, axis=axis)
+    """float32 ``x`` as a format of :mod:`golden.formats.names` holds it."""
+    fmt = names.read(name)
+    return coded.rounded(x, fmt, axis=axis) if isinstance(fmt, Number) else encoded(x, fmt, axis=axis)
 
 
 def errors(x: np.ndarray, w: np.ndarray, name: str, n: int = 2, m: int = 4

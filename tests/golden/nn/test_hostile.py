@@ -19,7 +19,7 @@ X, SMALL = torch.ones(4, 8), Accelerator(core=Design(rows=8, format=HBFPFormat(b
 KINDS = WRONG | {
     "module": [*ODD, 8, X, [1], torch.nn.Linear],
     "tensor": [*ODD, 8, 1.5, X.numpy(), [1], X.double(), X.long(), X > 0, X.to(torch.complex64)],
-    "formats": [*ODD, 8, 1.5, X.numpy(), [1], "int8", "hbfp1", "hbfp17"],
+    "formats": [*ODD, 8, 1.5, X.numpy(), [1], "int7", "hbfp1", "hbfp17"],
     "choices": [None, 8, 1.5, [8], [None], ["nothing"], "nothing", torch.nn.Conv2d],
     "sparsity": [*ODD, 8, "2", "2:", "5:4", "-1:4", "2:4:8", X],
     "accelerator": [*ODD, 8, X, Design()],

@@ -6,9 +6,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from golden.bfp import decode, encode  # noqa: E402
-from golden.nn.formats import named  # noqa: E402
+from golden.formats import names  # noqa: E402
+from golden.formats.coded import rounded  # noqa: E402
 from golden.study.interplay import CASES, Row, errors, measure, picture, values  # noqa: E402
-from golden.study.quantisers import quantised  # noqa: E402
 
 
 def test_hand_made():
@@ -30,8 +30,9 @@ def test_hand_made():
 def test_values():
     x = np.random.default_rng(0).standard_normal((40, 70)).astype(np.float32)
     for axis in (0, -1):
-        np.testing.assert_array_equal(values(x, "hbfp5", axis), decode(encode(x, named("hbfp5"), axis=axis)))
-        np.testing.assert_array_equal(values(x, "mxfp6_e2m3", axis), quantised(x, "mxfp6_e2m3", axis=axis))
+        np.testing.assert_array_equal(values(x, "hbfp5", axis), decode(encode(x, names.read("hbfp5"), axis=axis)))
+        np.testing.assert_array_equal(values(x, "mxfp6-e2m3", axis),
+                                      rounded(x, names.read("mxfp6-e2m3"), axis=axis))
 
 
 def test_inputs_are_quantised_with_the_weights():
@@ -44,8 +45,8 @@ def test_every_layer(tmp_path):
     torch.manual_seed(0)
     net = torch.nn.Sequential(torch.nn.Linear(32, 16), torch.nn.ReLU(), torch.nn.Linear(16, 8))
     x = torch.randn(50, 32)
-    rows = measure(net, x, ["hbfp4", "mxfp8_e4m3"])
-    assert [(row.layer, row.format) for row in rows] == [(a, b) for a in "02" for b in ("hbfp4", "mxfp8_e4m3")]
+    rows = measure(net, x, ["hbfp4", "mxfp8-e4m3"])
+    assert [(row.layer, row.format) for row in rows] == [(a, b) for a in "02" for b in ("hbfp4", "mxfp8-e4m3")]
     inside = net[:2](x).detach().numpy()
     assert rows[2].outputs == errors(inside, np.ascontiguousarray(net[2].weight.detach().numpy().T), "hbfp4")[1]
     assert not any(layer._forward_hooks for layer in net)
