@@ -62,7 +62,7 @@ def whole_scale(top: np.ndarray, largest: float) -> np.ndarray:
     return np.where(scale < _LEAST_NORMAL, np.float32(0), scale)
 
 
-def pair_scales(tops: np.ndarray, whole: np.ndarray, element: Element, way: Way) -> np.ndarray:
+def pair_scales(tops: np.ndarray, whole: np.float32, element: Element, way: Way) -> np.ndarray:
     """E4M3 scales (as float32) of blocks over the FP32 scale ``whole`` of their tensor, rounded in a way."""
     with np.errstate(all="ignore"):
         wanted = tops / np.float32(element.largest) / whole

@@ -12,8 +12,8 @@ from hbfp.values import given
 
 from ..formats import names
 from ..matmul import check_widths
-from .options import FormatOptions, check_options
 from ..spec.numbers import NUMBERS, Number
+from .options import FormatOptions, check_options
 
 #: ``block`` is the hardware's order, bit for bit; ``quick`` leaves the order of additions to the
 #: platform's BLAS: same converted operands, other low bits, not reproducible across machines.

@@ -1,9 +1,10 @@
 """Products whose operands are rounded to any format, each along the dimension that the product sums: docs/formats.md.
 
 torch multiplies the rounded operands in FP32, in an order of its own. Of ``y = x w``, ``gx = g w`` and ``gw = g x``
-each has its own two conversions, from the tensors as they are in FP32. A convolution's blocks run along its channels, and
-those of its weights' gradient along the images of the batch, whatever its groups: as in microxcaling, the reference of
-OCP's formats. A row, which has one scale, is all that one sum has: of a weight an output channel, of an input an image.
+each has its own two conversions, from the tensors as they are in FP32. A convolution's blocks run along its channels,
+and those of its weights' gradient along the images of the batch, whatever its groups: as in microxcaling, the reference
+of OCP's formats. A row, which has one scale, is all that one sum has: of a weight an output channel, of an input an
+image.
 """
 
 from collections.abc import Callable

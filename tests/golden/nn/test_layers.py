@@ -326,12 +326,7 @@ def test_non_contiguous_input():
      r"^A Formats has w of its own; give one of the two$"),
     (lambda: gn.convert(torch.nn.Linear(4, 4), "hbfp4", layers={"": None}), TypeError,
      r"^Format must be a name such as 'hbfp8' or an HBFPFormat, not None$"),
-<<<<<<< HEAD
-    (lambda: gn.HBFPLinear(4, 4, fmt="int8"), ValueError, r"^Name of a format must be hbfp2 to hbfp16, not 'int8'$"),
-=======
-    (lambda: gn.HBFPLSTM(4, 4, mantisa=4), TypeError, r"^Options must be those of torch.nn.LSTM, not mantisa$"),
     (lambda: gn.HBFPLinear(4, 4, fmt="int7"), ValueError, r"^Name of a format must be hbfpW .*, not 'int7'$"),
->>>>>>> 7cc058c0 (golden.formats: MX, NVFP4, FP8, INT8, BF16, FP16 and MSFP by name, for every operand)
     (lambda: gn.Formats.of(gn.HBFPFormat(), w=gn.HBFPFormat(block=(1, 8))), ValueError,
      r"^Blocks of x, w and g must have equal terms along K, not 32, 8 and 32$"),
     (lambda: gn.Formats.of(gn.HBFPFormat(), order="fast"), ValueError,

@@ -304,7 +304,8 @@ def test_refused():
             (gn.convert(Net().requires_grad_(False), FMT), {"loss": torch.sum},
              "A loss needs a parameter with requires_grad, and the model has none"),
             (gn.convert(Net(), HBFPFormat(mantissa=4, block=(4, 4)), mode="emulator"), {},
-             "Operands of layer 'layer' cannot be seen in mode 'emulator'; errors() needs mode 'hbfp' or 'values' on the CPU"),
+             ("Operands of layer 'layer' cannot be seen in mode 'emulator'; "
+              "errors() needs mode 'hbfp' or 'values' on the CPU")),
             (torch.compile(gn.convert(Net(), FMT), backend="eager"), {},
              "Operands cannot be seen in a graph of torch.compile or in a fused job: give the model itself")):
         with pytest.raises(ValueError) as error:
