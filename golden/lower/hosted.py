@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from hbfp.golden.nn.replace import whole
+from hbfp.golden.nn.chosen import whole
 from hbfp.golden.nn.select import excluded, inside
 
 from .errors import LoweringError

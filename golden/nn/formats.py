@@ -83,7 +83,7 @@ class Formats:
         if self.mode == "hbfp" and any(isinstance(fmt, Number) for fmt in self.roles):
             object.__setattr__(self, "mode", "values")
         # Made once: tracing by torch.compile does not reach into json.
-        roles = {role: _data(fmt) for role, fmt in zip("xwg", self.roles, strict=True)}
+        roles = {role: data_of(fmt) for role, fmt in zip("xwg", self.roles, strict=True)}
         object.__setattr__(self, "text", json.dumps(roles | {name: getattr(self, name) for name in _OPTIONS}))
         if self.mode == "values":
             self._check_values()
@@ -167,7 +167,7 @@ class Formats:
         """The formats whose :attr:`text` this is."""
         data = json.loads(text)
         options = {name: data[name] for name in _OPTIONS}
-        x, w, g = (_format(data[role]) for role in ("x", "w", "g"))
+        x, w, g = (format_of(data[role]) for role in ("x", "w", "g"))
         return cls(x=x, w=w, g=g, **options)
 
     def nearest(self) -> Self:
@@ -190,13 +190,13 @@ class Formats:
 FormatLike = Formats | HBFPFormat | Number | str
 
 
-def _data(fmt):
+def data_of(fmt: names.Operand) -> dict[str, Any]:
     """A role's format as data for JSON."""
     return {"number": fmt.name} if isinstance(fmt, Number) else asdict(fmt)
 
 
-def _format(data):
-    """The way back."""
+def format_of(data: dict[str, Any]) -> names.Operand:
+    """The format of which :func:`data_of` gave this."""
     return NUMBERS[data["number"]] if "number" in data else HBFPFormat(**data | {"block": tuple(data["block"])})
 
 

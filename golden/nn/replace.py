@@ -9,8 +9,9 @@ import torch
 from hbfp.checks import check_choice, check_kind, check_range
 
 from . import scope
+from .chosen import MULTIPLIES, TWINS, Chosen, Only, whole
 from .formats import FormatLike, Formats
-from .layers import HBFPLSTM, HBFPConv2d, HBFPLayer, HBFPLinear, HBFPMultiheadAttention, check_types
+from .layers import HBFPLayer, check_types
 from .options import FormatOptions, Model, check_options
 from .placed import NOISES, Places
 from .report import report
@@ -18,17 +19,10 @@ from .select import Choice, excluded, formats_by_name, inside
 from .side import Side
 from .state import HBFPState
 
-#: Which layer replaces which; exact types: a subclass runs its own forward, in HBFP.
-TWINS = {torch.nn.Linear: HBFPLinear, torch.nn.Conv2d: HBFPConv2d, torch.nn.LSTM: HBFPLSTM,
-         torch.nn.MultiheadAttention: HBFPMultiheadAttention}
-#: Modules of torch.nn that multiply matrices in their own code; those of other packages may all do so.
-MULTIPLIES = (torch.nn.modules.conv._ConvNd, torch.nn.RNNBase, torch.nn.RNNCellBase, torch.nn.Bilinear, torch.nn.Linear,
-              torch.nn.MultiheadAttention, torch.nn.AdaptiveLogSoftmaxWithLoss)
-
 
 def convert(module: Model, fmt: FormatLike = "hbfp8", exclude: Choice | Iterable[Choice] = (), *,
-            layers: Mapping[Any, FormatLike] | None = None, seed: int | None = None, strict: bool = False,
-            example: Any = None, side: Side | None = None, noise: str = "lanes",
+            only: Only | None = None, layers: Mapping[Any, FormatLike] | None = None, seed: int | None = None,
+            strict: bool = False, example: Any = None, side: Side | None = None, noise: str = "lanes",
             **options: Unpack[FormatOptions]) -> Model:
     """Make every matrix product of a model HBFP, in place; all of them, or none if a layer cannot be converted.
 
@@ -47,6 +41,9 @@ def convert(module: Model, fmt: FormatLike = "hbfp8", exclude: Choice | Iterable
     exclude : sequence of str, type or function
         What to leave as it is: qualified names with wildcards (``"head.*"``), classes, or functions of name and module
         that say so. A container stands for all that is in it.
+    only : function, optional
+        Of name and module. Every module that would be converted is asked alone, and where this says no it stays as it
+        is; what is in it is asked itself, the parts of a layer that is converted whole apart.
     layers : mapping, optional
         Formats of some layers: from a choice as in ``exclude`` to what stands for a format. The last that matches
         counts.
@@ -82,8 +79,9 @@ def convert(module: Model, fmt: FormatLike = "hbfp8", exclude: Choice | Iterable
         If ``module`` is no module, ``side`` no :class:`~golden.nn.Side`, ``exclude`` holds anything but names,
         classes and functions, or an argument has a name that there is not.
     ValueError
-        If ``exclude`` or ``layers`` matches nothing, or ``exclude`` only a part of a layer that is replaced whole; if a
-        layer cannot be converted; if ``strict`` and ``example`` find a product in FP32. The model is as it was.
+        If ``exclude`` or ``layers`` matches nothing, ``only`` leaves nothing, or ``exclude`` matches only a part of a
+        layer that is replaced whole; if a layer cannot be converted; if ``strict`` and ``example`` find a product in
+        FP32. The model is as it was.
     """
     check_options(convert, options)
     if not isinstance(module, torch.nn.Module):
@@ -94,21 +92,21 @@ def convert(module: Model, fmt: FormatLike = "hbfp8", exclude: Choice | Iterable
     formats = Formats.of(fmt, **options)
     out = excluded(module, exclude, whole)
     by_name = formats_by_name(module, formats, layers or {})
-    chosen, others = _chosen(module, out), _others(module, out)
+    chosen = Chosen.of(module, out, only)
     first = 1 if seed is None else seed
-    check_range("Seed", first, 0, 2 ** 32 - len(chosen) - len(others))
-    _check(others)
-    twins = _twins(chosen, by_name, first)
+    check_range("Seed", first, 0, 2 ** 32 - len(chosen.layers) - len(chosen.others))
+    _check(chosen.others)
+    twins = _twins(chosen.layers, by_name, first)
     with _all_or_nothing(module):
-        _replace(module, chosen, twins, by_name, seed)
-        for number, (name, part) in enumerate(others, len(twins)):
+        _replace(module, chosen.layers, twins, by_name, seed)
+        for number, (name, part) in enumerate(chosen.others, len(twins)):
             with _named(name, part):
                 if isinstance(part, scope.Scope):
                     part.hbfp_strict = strict
                     part.hbfp_reformat(by_name(name), seed=None if seed is None else seed + number)
                 else:
                     scope.enter(part, by_name(name), name=name, seed=first + number, strict=strict)
-        _keep(module, out)
+        _keep(module, out, chosen.left)
         for name, part in module.named_modules():
             if not inside(name, out):
                 _no_shortcut(part)
@@ -116,7 +114,7 @@ def convert(module: Model, fmt: FormatLike = "hbfp8", exclude: Choice | Iterable
         _set_side(result, side)
         _set_places(result, Places(first) if noise == "position" else None)
         if example is not None:
-            _try(result, example, strict, out)
+            _try(result, example, strict, out, chosen.left)
     return result
 
 
@@ -135,50 +133,6 @@ def _set_places(module, places):
     for part in module.modules():
         if isinstance(part, HBFPState):
             part.hbfp_place(places)
-
-
-def whole(layer: torch.nn.Module) -> bool:
-    """Whether a layer is converted with all its parts."""
-    return type(layer) in TWINS or isinstance(layer, (HBFPLayer, torch.nn.MultiheadAttention))
-
-
-def _twin_of(layer):
-    """The class that replaces a layer, or None."""
-    if isinstance(layer, torch.nn.MultiheadAttention) and not HBFPMultiheadAttention.serves(layer):
-        return None
-    return TWINS.get(type(layer))
-
-
-def _chosen(module, out):
-    """Name and layer, in order, of all that a twin replaces, or is; the parts of such a layer go with it."""
-    chosen, done = [], list(out)
-    for name, layer in module.named_modules(remove_duplicate=False):
-        if (_twin_of(layer) or isinstance(layer, HBFPLayer)) and not inside(name, done):
-            chosen.append((name, layer))
-            done.append(name)
-    return chosen
-
-
-def _others(module, out):
-    """Name and module, each once, of all that may multiply in its own code and has no twin."""
-    found, done = [], list(out)
-    for name, part in module.named_modules():
-        if inside(name, done):
-            continue
-        if whole(part):
-            done.append(name)
-        if _twin_of(part) is None and not isinstance(part, HBFPLayer) and _multiplies(part):
-            found.append((name, part))
-    return found
-
-
-def _multiplies(part):
-    if isinstance(part, torch.jit.ScriptModule):    # its class has no forward to look at
-        return True
-    kind = scope.plain(type(part))
-    if kind.__module__.startswith("torch.nn.modules.") or kind is torch.nn.Module:
-        return isinstance(part, MULTIPLIES)
-    return kind.forward is not torch.nn.Module.forward
 
 
 def _check(others):
@@ -233,16 +187,20 @@ def _replace(module, chosen, twins, by_name, seed):
             layer.reformat(by_name(names[layer]), seed=None if seed is None else seed + number)
 
 
-def _keep(module, out):
-    """Let excluded modules within a scope multiply in FP32, as far as they are no HBFP already."""
+def _keep(module, out, left):
+    """Let excluded modules within a scope multiply in FP32, and what ``left`` names, as far as they are no HBFP."""
     done: list[str] = []
-    if not any(isinstance(part, scope.Scope) for part in module.modules()):
+    scopes = [name for name, part in module.named_modules() if isinstance(part, scope.Scope)]
+    if not scopes:
         return
     for name, part in module.named_modules():
-        if inside(name, out) and not inside(name, done) and not isinstance(part, (HBFPLayer, scope.Scope)) \
-                and type(part).forward is not torch.nn.Module.forward:
-            scope.enter(part, None, name=name, seed=1, strict=False)
+        if isinstance(part, (HBFPLayer, scope.Scope)) or type(part).forward is torch.nn.Module.forward:
+            continue
+        if inside(name, out) and not inside(name, done):
             done.append(name)
+        elif name not in left or not inside(name, scopes):
+            continue
+        scope.enter(part, None, name=name, seed=1, strict=False)
 
 
 def _no_shortcut(layer):
@@ -253,11 +211,12 @@ def _no_shortcut(layer):
         layer.use_nested_tensor = False
 
 
-def _try(module, example, strict, out):
+def _try(module, example, strict, out, alone):
     """Run the model once; with ``strict`` refuse what is left in FP32."""
     args, named = ((), example) if isinstance(example, dict) else \
         ((example,) if isinstance(example, torch.Tensor) else tuple(example), {})
-    left = [entry for entry in report(module, *args, named=named).left if not inside(entry.layer, out)]
+    left = [entry for entry in report(module, *args, named=named).left
+            if not inside(entry.layer, out) and entry.layer not in alone]
     if strict and left:
         shown = ", ".join(f"{entry.operation} in {entry.layer or 'the module'!r} ({entry.reason})" for entry in left)
         names = list(dict.fromkeys(entry.layer for entry in left))

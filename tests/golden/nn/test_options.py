@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import golden.nn as gn  # noqa: E402
+import hbfp  # noqa: E402
 from golden.nn import functional, fused  # noqa: E402
 from hbfp.checkout import PARTS  # noqa: E402
 
@@ -23,8 +24,8 @@ WRONG = {
         "convert() has no argument 'acumulate'; did you mean 'accumulate'?",
     "gn.convert(net, 'hbfp8', exlude=['head'])": "convert() has no argument 'exlude'; did you mean 'exclude'?",
     "gn.convert(net, 'hbfp8', quality=1)":
-        "convert() has no argument 'quality'; it has module, fmt, exclude, layers, seed, strict, example, side, noise, "
-        f"{FORMATS}",
+        "convert() has no argument 'quality'; it has module, fmt, exclude, only, layers, seed, strict, example, side, "
+        f"noise, {FORMATS}",
     "gn.Formats.of('hbfp8', gard=4)": "Formats.of() has no argument 'gard'; did you mean 'guard'?",
     "gn.HBFPLinear(4, 4, mantisa=4)":
         "HBFPLinear() has no argument 'mantisa'; it has in_features, out_features, bias, fmt, seed, device, "
@@ -35,6 +36,7 @@ WRONG = {
     "gn.HBFPMultiheadAttention(4, 2, droput=0.1)":
         "HBFPMultiheadAttention() has no argument 'droput'; did you mean 'dropout'?",
     "gn.HBFPLinear.of(net, grwth=2)": "HBFPLinear() has no argument 'grwth'; did you mean 'growth'?",
+    "hbfp.HBFPConfig('hbfp8', acumulate='aligned')": None, "hbfp.quantize_(net, 'hbfp8', filter=None)": None,
     "gn.HBFPFormat(mantisa=8)": None, "gn.MixedMantissa(bas=4)": None,
     "gn.wide_weights(optimiser, format=gn.HBFPFormat())": None, "gn.optimiser(optimiser, gn.DESIGN_SIDE, of=1)": None,
     "gn.quantise(x, 'hbfp8', axs=-1)": None, "gn.report(net, x, mask=None)": None,
@@ -47,14 +49,15 @@ WRONG = {
     "fused.fuse([net], seed=1)": None, "fused.cross_entropy(x, x, 1, reduction='sum')": None,
     "fused.mse_loss(x, x, 1, reduction='sum')": None, "fused.seed_dropout(net, sed=1)": None,
     "fused.Step(fused.fuse([net]), [optimiser], every=1)": None}
+INNER = "from hbfp.golden.nn import functional, fused"
 NET = "net = torch.nn.Linear(4, 4)\noptimiser = torch.optim.SGD(net.parameters(), 0.1)\nx = torch.ones(2, 4)\n"
 
 
 @pytest.mark.parametrize("call", WRONG)
 def test_a_wrong_name_is_an_error_where_it_runs(call):
     net = torch.nn.Linear(4, 4)
-    given = {"gn": gn, "functional": functional, "fused": fused, "torch": torch, "net": net, "x": torch.ones(2, 4),
-             "optimiser": torch.optim.SGD(net.parameters(), 0.1)}
+    given = {"hbfp": hbfp, "gn": gn, "functional": functional, "fused": fused, "torch": torch, "net": net,
+             "x": torch.ones(2, 4), "optimiser": torch.optim.SGD(net.parameters(), 0.1)}
     with pytest.raises(TypeError) as error:
         eval(call, given)
     name = re.findall(r"(\w+)=", call)[-1]
@@ -85,7 +88,7 @@ def user(tmp_path_factory):
 
 
 def test_mypy_finds_every_wrong_name(user):
-    head = f"import torch\n\nimport hbfp.golden.nn as gn\nfrom hbfp.golden.nn import functional, fused\n\n{NET}"
+    head = f"import torch\n\nimport hbfp\nimport hbfp.golden.nn as gn\n{INNER}\n\n{NET}"
     first = head.count("\n") + 1
     found = user(head + "\n".join(WRONG)).stdout
     lines = {int(line.split(":")[1]) for line in found.splitlines() if "Unexpected keyword argument" in line}
