@@ -21,7 +21,7 @@ def product(x: np.ndarray, rows: np.ndarray, width: int, offsets: np.ndarray, fm
     Parameters
     ----------
     x : ndarray of float32
-        (N, C, H, W) as :func:`golden.fast.patches.planes` gives it.
+        (N, C, H, W), or with depth, as :func:`golden.fast.patches.planes` gives it.
     rows : ndarray of int64
         Where the output's rows of pixels start in flat ``x``.
     width : int
@@ -44,7 +44,7 @@ def product(x: np.ndarray, rows: np.ndarray, width: int, offsets: np.ndarray, fm
     """
     form, flush = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals, sums)
     y = np.empty((len(rows) * width, other.n), np.float32)
-    step = x.shape[1] // groups * x.shape[2] * x.shape[3]
+    step = x.shape[1] // groups * math.prod(x.shape[2:])
 
     def part(first, last):
         odd = np.zeros(groups, np.uint8)

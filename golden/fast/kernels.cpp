@@ -141,25 +141,24 @@ void hbfp_aligned(const float *a, const int64_t *row, int64_t m, const int64_t *
     else multiply_aligned(a, at, exponents, floats.data(), eb, n, lde, guard, y, *flush);
 }
 
-// x (N, C, H, W), any strides, into y, zeroed and of any strides with channels or columns without gaps, at rows
-// top + i * step_h, columns left + j * step_w; what falls outside is left out. `s`: strides of x, its sides, strides of y,
-// its rows and columns, top, left, step_h, step_w.
+// x (N, C, D, H, W), any strides, into y, zeroed and of any strides with channels or columns without gaps, from depth
+// `front`, row `top`, column `left` on; what falls outside is left out. `s`: strides of x, its sides, strides of y, its
+// depth, rows and columns, front, top, left.
 void hbfp_lay(const float *x, const int64_t *s, float *y) {
-    const int64_t sn = s[0], sc = s[1], sh = s[2], sw = s[3], n = s[4], c = s[5], h = s[6], w = s[7], yn = s[8], yc = s[9],
-                  yh = s[10], yw = s[11], rows = s[12], columns = s[13], top = s[14], left = s[15], step_h = s[16],
-                  step_w = s[17];
+    const int64_t sn = s[0], sc = s[1], sd = s[2], sh = s[3], sw = s[4], n = s[5], c = s[6], d = s[7], h = s[8], w = s[9],
+                  yn = s[10], yc = s[11], yd = s[12], yh = s[13], yw = s[14], depth = s[15], rows = s[16],
+                  columns = s[17], front = s[18], top = s[19], left = s[20];
     constexpr int64_t SIDE = 16;
-    for (int64_t image = 0; image < n; image++)
+    for (int64_t image = 0; image < n * d; image++)
         for (int64_t i = 0; i < h; i++) {
-            const int64_t row = top + i * step_h;
-            if (row < 0 || row >= rows) continue;
-            const float *from = x + image * sn + i * sh;
-            float *to = y + image * yn + row * yh + left * yw;
-            const int64_t first = left < 0 ? (-left + step_w - 1) / step_w : 0;
-            const int64_t last = std::min(w, (columns - left + step_w - 1) / step_w);
+            const int64_t row = top + i, layer = front + image % d;
+            if (row < 0 || row >= rows || layer < 0 || layer >= depth) continue;
+            const float *from = x + image / d * sn + image % d * sd + i * sh;
+            float *to = y + image / d * yn + layer * yd + row * yh + left * yw;
+            const int64_t first = std::max<int64_t>(0, -left), last = std::min(w, columns - left);
             if (sc == 1 && yc == 1)
-                for (int64_t j = first; j < last; j++) std::copy_n(from + j * sw, c, to + j * step_w * yw);
-            else if (sw == 1 && yw == 1 && step_w == 1)
+                for (int64_t j = first; j < last; j++) std::copy_n(from + j * sw, c, to + j * yw);
+            else if (sw == 1 && yw == 1)
                 for (int64_t k = 0; k < c && first < last; k++)
                     std::copy_n(from + k * sc + first, last - first, to + k * yc + first);
             else
@@ -167,7 +166,7 @@ void hbfp_lay(const float *x, const int64_t *s, float *y) {
                     for (int64_t j = first; j < last; j += SIDE)
                         for (int64_t l = k; l < std::min(k + SIDE, c); l++)
                             for (int64_t i = j; i < std::min(j + SIDE, last); i++)
-                                to[i * step_w * yw + l * yc] = from[l * sc + i * sw];
+                                to[i * yw + l * yc] = from[l * sc + i * sw];
         }
 }
 

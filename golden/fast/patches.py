@@ -1,6 +1,8 @@
 """Compiled products with the patches of a convolution, which are converted a strip at a time and never stored."""
 
 import ctypes
+import math
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Self
 
@@ -56,28 +58,28 @@ def _drawing(stream):
     return nullcontext(0) if stream is None else lanes.Running(stream)
 
 
-def laid(x: np.ndarray, shape: tuple[int, int], corner: tuple[int, int] = (0, 0),
-         step: tuple[int, int] = (1, 1)) -> np.ndarray:
-    """``x`` (N, C, H, W) channels last, sides ``shape``, from ``corner`` on, spread by ``step``; zeros around."""
-    y = np.zeros((x.shape[0], *shape, x.shape[1]), np.float32)
-    _lay(x, y.transpose(0, 3, 1, 2), corner, step)
+def laid(x: np.ndarray, sides: Sequence[int], corner: Sequence[int]) -> np.ndarray:
+    """``x`` (N, C, H, W) or (N, C, D, H, W) channels last, with other ``sides``, from ``corner`` on; zeros around."""
+    y = np.zeros((x.shape[0], *sides, x.shape[1]), np.float32)
+    _lay(x, np.moveaxis(y, -1, 1), corner)
     return y
 
 
-def planes(x: np.ndarray, shape: tuple[int, int], corner: tuple[int, int] = (0, 0),
-           step: tuple[int, int] = (1, 1)) -> np.ndarray:
-    """:func:`laid` with planes (N, C, H, W); what follows the last may be read for 16 numbers more."""
+def planes(x: np.ndarray, sides: Sequence[int], corner: Sequence[int]) -> np.ndarray:
+    """:func:`laid` with planes, one for each channel; what follows the last may be read for 16 numbers more."""
     n, c = x.shape[:2]
-    flat = np.zeros(n * c * shape[0] * shape[1] + 16, np.float32)
-    y = flat[:-16].reshape(n, c, *shape)
-    _lay(x, y, corner, step)
+    flat = np.zeros(n * c * math.prod(sides) + 16, np.float32)
+    y = flat[:-16].reshape(n, c, *sides)
+    _lay(x, y, corner)
     return y
 
 
-def _lay(x, y, corner, step):
-    """``x`` into ``y``, both (N, C, H, W) in any order in memory."""
+def _lay(x, y, corner):
+    """``x`` into ``y``, both (N, C, H, W) or (N, C, D, H, W) in any order in memory."""
+    if x.ndim == 4:
+        x, y, corner = x[:, :, None], y[:, :, None], (0, *corner)
     numbers = np.array([*(stride // 4 for stride in x.strides), *x.shape, *(stride // 4 for stride in y.strides),
-                        *y.shape[2:], *corner, *step], np.int64)
+                        *y.shape[2:], *corner], np.int64)
     kernels.loaded().hbfp_lay(x.ctypes.data, numbers.ctypes.data, y.ctypes.data)
 
 

@@ -1,4 +1,4 @@
-"""Two-dimensional convolution with autograd; the law of its products is that of :mod:`golden.nn.conv_products`."""
+"""Convolution of images or volumes with autograd; the law of its products is :mod:`golden.nn.conv_products`'s."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import torch
 
 from ..noise import Stream
 from . import conv_products, unfold
+from .conv_products import joined
 from .converted import given
 from .depthwise import Depthwise
 from .formats import Formats
@@ -14,27 +15,30 @@ from .once import once_differentiable, unviewed
 from .placed import by_groups, by_role
 from .products import check_float32
 from .stacked_groups import StackedGroups
+from .unfold import Sides
 
 
 class Conv2d(torch.autograd.Function):
     """Convolution and its two gradients, group after group."""
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: tuple[int, int], padding: tuple[int, int],
-                dilation: tuple[int, int], formats: Formats, stream: Stream | None, groups: int = 1,
-                kept: Any = None) -> torch.Tensor:
-        """``x`` (N, C, H, W), ``w`` (O, C / groups, kh, kw) -> (N, O, OH, OW), channels last in memory."""
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, dilation: Sides,
+                formats: Formats, stream: Stream | None, groups: int = 1, kept: Any = None) -> torch.Tensor:
+        """``x`` (N, C, H, W), ``w`` (O, C / groups, kh, kw) -> (N, O, OH, OW), channels last in memory.
+
+        With depth in front of H, kh and OH, too, but then without a stream.
+        """
         ctx.save_for_backward(x, w)
         stream, _, of_g = by_role(stream)
         ctx.options, ctx.groups = (stride, padding, dilation, formats, of_g), groups
-        (ph, pw), size = padding, tuple(w.shape[2:])
-        ctx.last = [unfold.channels_last(part, (pw, pw, ph, ph)) for part in x.detach().chunk(groups, 1)]
+        around, size = unfold.around(padding), tuple(w.shape[2:])
+        ctx.last = [unfold.channels_last(part, around) for part in x.detach().chunk(groups, 1)]
         if not unfold.compiled(ctx.last[0], (formats.x, formats.w), formats, stream):
             kept = None
         parts = [conv_products.over_channels(last, None if kept else unfold.weight_matrix(own), formats.x, formats.w,
                                              formats, stream, size, stride, dilation, kept)
                  for last, own in zip(ctx.last, w.detach().chunk(groups), strict=True)]
-        return unviewed(_joined(parts).permute(0, 3, 1, 2))
+        return unviewed(joined(parts).movedim(-1, 1))
 
     @staticmethod
     @once_differentiable
@@ -44,20 +48,14 @@ class Conv2d(torch.autograd.Function):
         (stride, padding, dilation, formats, stream), size = ctx.options, tuple(w.shape[2:])
         shape = x.shape[0], x.shape[1] // ctx.groups, *x.shape[2:]
         gx, gw = [], []
-        draws = by_groups(given(stream, g, formats.g), ctx.groups)
+        draws = by_groups(given(stream, g, formats.g) if len(size) == 2 else stream, ctx.groups)
         for last, own, top, draw in zip(ctx.last, w.chunk(ctx.groups), g.chunk(ctx.groups, 1), draws, strict=True):
             if ctx.needs_input_grad[0]:
                 gx.append(conv_products.input_gradient(top, own, shape, stride, padding, dilation, formats, draw))
             if ctx.needs_input_grad[1]:
-                flat = unfold.channels_last(top, (0, 0, 0, 0))
+                flat = unfold.channels_last(top, [0] * 2 * len(size))
                 gw.append(conv_products.over_pixels(last, flat, formats, draw, size, stride, dilation))
-        return (_joined(gx).permute(0, 3, 1, 2) if gx else None,
-                _joined(gw).permute(3, 2, 0, 1) if gw else None, *[None] * 7)
-
-
-def _joined(groups):
-    """What groups have made, behind each other along the last dimension."""
-    return groups[0] if len(groups) == 1 else torch.cat(groups, -1)
+        return joined(gx).movedim(-1, 1) if gx else None, joined(gw, 0) if gw else None, *[None] * 7
 
 
 @torch.compiler.disable
@@ -76,10 +74,16 @@ def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stride: tuple[
     for axis in range(2):
         if x.shape[2 + axis] + 2 * padding[axis] < dilation[axis] * (w.shape[2 + axis] - 1) + 1:
             raise ValueError(f"Kernel must fit the padded input, not {tuple(w.shape[2:])} in {tuple(x.shape[2:])}")
+    return convolved(x, w, stride, padding, dilation, formats, stream, groups, kept)
+
+
+def convolved(x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, dilation: Sides, formats: Formats,
+              stream: Stream | None, groups: int, kept: Any = None) -> torch.Tensor:
+    """The convolution, of checked shapes, the quickest way that serves; volumes have no stream."""
     if groups > 1 and Depthwise.serves(x, w, groups, formats):
         return Depthwise.apply(x, w, stride, padding, dilation, formats)
     if groups > 1 and Grouped.serves(x, w, groups, formats):
         return Grouped.apply(x, w, stride, padding, dilation, formats, groups)
-    if groups > 1 and x.numel() and StackedGroups.serves(x, formats):
+    if groups > 1 and x.numel() and x.dim() == 4 and StackedGroups.serves(x, formats):
         return StackedGroups.apply(x, w, stride, padding, dilation, formats, groups)
     return Conv2d.apply(x, w, stride, padding, dilation, formats, stream, groups, kept)

@@ -1,6 +1,6 @@
-"""The three products of a two-dimensional convolution as matrix products in HBFP.
+"""The three products of a convolution of images or volumes as matrix products in HBFP.
 
-The law: with K in the order (kernel row, kernel column, channel),
+The law: with K in the order (kernel row, kernel column, channel), of volumes (kernel row, column, depth, channel),
 
 - ``y  = patches(x) @ w``, patches (pixels, K), w (K, O);
 - ``gx = patches(g) @ w turned`` for each phase of the stride, K over its taps and the output channels;
@@ -27,7 +27,7 @@ from .memory import array
 from .phases import Phase, phases
 from .placed import laid
 from .products import Operand, pieces_of, product
-from .unfold import Pair
+from .unfold import Sides
 
 
 def _drawn(rows, columns, fmt):
@@ -37,17 +37,17 @@ def _drawn(rows, columns, fmt):
 
 
 def over_channels(x: torch.Tensor, w: Any, fmt: HBFPFormat, w_fmt: HBFPFormat, formats: Formats, stream: Stream | None,
-                  size: Pair, stride: Pair, dilation: Pair, kept: Any = None) -> torch.Tensor:
+                  size: Sides, stride: Sides, dilation: Sides, kept: Any = None) -> torch.Tensor:
     """Patches of channels-last ``x`` times ``w`` (K, O), of which ``kept`` may be the conversion: (N, OH, OW, O)."""
-    view = unfold.view(x, size, stride, dilation)
-    n, oh, ow, kh, kw, c = view.shape
+    view, c = unfold.view(x, size, stride, dilation), x.shape[-1]
+    out = view.shape[:x.dim() - 1]
     once = c % fmt.terms == 0 and not fmt.square and not w_fmt.square
     if unfold.compiled(x, (fmt, w_fmt), formats, stream) and once:
         a, a_span = unfold.encoded(array(x.view(-1, c)), fmt, stream)
         b, b_span = kept or unfold.encoded(array(w), w_fmt, stream, 0)
         rows, blocks = unfold.offsets(tuple(x.shape), size, stride, dilation, fmt.terms)
         y = products.multiply(a, b, fmt, w_fmt, a_span, b_span, rows=rows, blocks=blocks, sums=formats.accumulate)
-        return torch.from_numpy(y).view(n, oh, ow, -1)
+        return torch.from_numpy(y).view(*out, -1)
     if unfold.compiled(x, (fmt, w_fmt), formats, stream):
         rows, draws = unfold.patch_rows(x, size, stride, dilation), unfold.draws(fmt, stream)
         later = draws and lanes.Resumed(draws, _drawn(rows.pixels, rows.columns, fmt))    # the patches draw first
@@ -55,33 +55,33 @@ def over_channels(x: torch.Tensor, w: Any, fmt: HBFPFormat, w_fmt: HBFPFormat, f
         y = patches.product(rows, fmt, patches.Values.of(b, w_fmt, b_span), draws, formats.accumulate)
         if later is not None:
             draws.state[:] = later.state
-        return torch.from_numpy(y).view(n, oh, ow, -1)
+        return torch.from_numpy(y).view(*out, -1)
     if once and unfold.integers(x, (fmt, w_fmt), formats):
         y = integers.over_channels(x, w, fmt, w_fmt, formats, size, stride, dilation)
         if y is not None:
-            return y.view(n, oh, ow, -1)
+            return y.view(*out, -1)
     if once and converted.takes(x, formats):
         y = _converted_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation)
     elif once and unfold.draws(fmt, stream) is not None:
         y = _drawn_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation)
     else:
-        matrix = view.reshape(n * oh * ow, kh * kw * c)
+        matrix = view.reshape(out.numel(), view.shape[len(out):].numel())
         own = laid(stream, lambda numbers: unfold.view(numbers, size, stride, dilation))
         y = product(Operand(matrix, fmt, own).along(-1), Operand(w, w_fmt, stream).along(0), formats)
-    return y.view(n, oh, ow, w.shape[1])
+    return y.view(*out, w.shape[1])
 
 
 def _cut(shape, size, stride, dilation):
     """A function that makes matrices of patches of what belongs to the pixels of channels-last ``shape``."""
     def cut(tensor):
-        view = unfold.view(tensor.reshape(*shape[:3], -1).contiguous(), size, stride, dilation)
-        return view.reshape(view.shape[:3].numel(), view.shape[3:].numel())
+        view, dims = unfold.view(tensor.reshape(*shape[:-1], -1).contiguous(), size, stride, dilation), len(shape) - 1
+        return view.reshape(view.shape[:dims].numel(), view.shape[dims:].numel())
     return cut
 
 
 def _converted_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
     """The product on a GPU: elements of channels-last ``x`` are converted, and then laid out as patches."""
-    matrix = x.view(1, -1, x.shape[3])
+    matrix = x.view(1, -1, x.shape[-1])
     a = converted.Stack(matrix, fmt, converted.drawn(matrix[0], fmt, stream, -1)).lines(False)
     b = Operand(w, w_fmt, stream).stack(0).lines(True)
     return converted.product(converted.gathered(a, _cut(x.shape, size, stride, dilation)), b, formats)[0]
@@ -90,18 +90,22 @@ def _converted_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
 def _drawn_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
     """The product in torch's operations, with noise drawn for elements of channels-last ``x``, not of its patches."""
     cut = _cut(x.shape, size, stride, dilation)
-    a = pieces_of(x.view(-1, x.shape[3]), fmt, stream, -1)
+    a = pieces_of(x.view(-1, x.shape[-1]), fmt, stream, -1)
     a = replace(a, mantissa=cut(a.mantissa), exponent=cut(a.exponent), invalid=cut(a.invalid))
     return portable.product(a, pieces_of(w, w_fmt, stream, 0), formats.accumulate, guard=formats.guard,
                             growth=formats.growth)
 
 
-def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, stream: Stream | None, size: Pair, stride: Pair,
-                dilation: Pair) -> torch.Tensor:
-    """Patches of ``x``, turned, times ``g`` (N, OH, OW, O): gradient (kh, kw, C, O) of the weights."""
-    view = unfold.view(x, size, stride, dilation)
-    n, oh, ow, kh, kw, c = view.shape
-    pixels, out = n * oh * ow, g.shape[-1]
+def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, stream: Stream | None, size: Sides, stride: Sides,
+                dilation: Sides) -> torch.Tensor:
+    """Patches of ``x``, turned, times ``g`` (N, OH, OW, O): gradient (O, C, *size) of the weights."""
+    return unfold.weights(_over_pixels(x, g, formats, stream, size, stride, dilation), size)
+
+
+def _over_pixels(x, g, formats, stream, size, stride, dilation):
+    """(K, O)."""
+    view, dims = unfold.view(x, size, stride, dilation), x.dim() - 1
+    pixels, taps, c, out = view.shape[:dims].numel(), view.shape[dims:-1], x.shape[-1], g.shape[-1]
     flat = g.reshape(pixels, out)
     if unfold.compiled(x, (formats.x, formats.g), formats, stream):
         b, b_span = unfold.encoded(array(flat), formats.g, stream, 0)
@@ -109,33 +113,39 @@ def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, stream: Stre
         if draws is None or formats.x.square:
             y = patches.turned_product(unfold.patch_rows(x, size, stride, dilation), formats.x,
                                        patches.Values.of(b, formats.g, b_span), draws, formats.accumulate)
-            return torch.from_numpy(y).view(kh, kw, c, out)
+            return torch.from_numpy(y)
         if b.strides[1] != 4:                          # once, rather than in each of the products below
             b = kernels.turned(b.T)
-        y, source = np.empty((kh, kw, c, out), np.float32), array(view)
-        for i, j in np.ndindex(kh, kw):                # tap by tap: noise is drawn column by column
-            a, a_span = lanes.encoded(source[:, :, :, i, j].reshape(pixels, c), formats.x, draws, axis=0)
-            products.multiply(a.T, b, formats.x, formats.g, a_span, b_span, out=y[i, j], sums=formats.accumulate)
-        return torch.from_numpy(y)
+        y, source = np.empty((*taps, c, out), np.float32), array(view)
+        for tap in np.ndindex(*taps):                  # tap by tap: noise is drawn column by column
+            column = source[(slice(None),) * dims + tap].reshape(pixels, c)
+            a, a_span = lanes.encoded(column, formats.x, draws, axis=0)
+            products.multiply(a.T, b, formats.x, formats.g, a_span, b_span, out=y[tap], sums=formats.accumulate)
+        return torch.from_numpy(y).view(-1, out)
     if unfold.integers(x, (formats.x, formats.g), formats):
         y = integers.over_pixels(x, flat, formats, size, stride, dilation)
         if y is not None:
             return y
     top = Operand(flat, formats.g, stream).along(0)
-    matrix = view.reshape(pixels, kh * kw * c)
-    return product(Operand(matrix, formats.x, stream).along(0), top, formats, turn_a=True).view(kh, kw, c, out)
+    matrix = view.reshape(pixels, view.shape[dims:].numel())
+    return product(Operand(matrix, formats.x, stream).along(0), top, formats, turn_a=True)
 
 
-def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], stride: Pair, padding: Pair,
-                   dilation: Pair, formats: Formats, stream: Stream | None) -> torch.Tensor:
+def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], stride: Sides, padding: Sides,
+                   dilation: Sides, formats: Formats, stream: Stream | None) -> torch.Tensor:
     """Gradient (N, H, W, C) of the input: ``g`` convolved with the turned taps of ``w`` that each phase meets."""
     found = phases(w.shape[2:], shape[2:], stride, padding, dilation)
 
     def own(phase):
         draw = laid(stream, lambda numbers: unfold.within(numbers.permute(0, 3, 1, 2).float(), phase).int())
         return over_channels(unfold.within(g, phase), unfold.taps_matrix(w.detach(), phase), formats.g, formats.w,
-                             formats, draw, phase.size, (1, 1), phase.step)
+                             formats, draw, phase.size, (1,) * len(phase.size), phase.step)
     return together(found, own, g.new_zeros, (shape[0], *shape[2:], shape[1]))
+
+
+def joined(groups: Sequence[torch.Tensor], dim: int = -1) -> torch.Tensor:
+    """What groups have made, behind each other along a dimension."""
+    return groups[0] if len(groups) == 1 else torch.cat(list(groups), dim)
 
 
 def together(found: Sequence[Phase], own: Callable[[Phase], torch.Tensor], zeros: Callable[..., torch.Tensor],

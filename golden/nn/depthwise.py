@@ -11,6 +11,7 @@ from .formats import Formats
 from .memory import array
 from .once import once_differentiable, unviewed
 from .phases import phases
+from .unfold import Sides
 
 
 class Depthwise(torch.autograd.Function):
@@ -24,14 +25,13 @@ class Depthwise(torch.autograd.Function):
                 and unfold.compiled(x, (formats.x, formats.w, formats.g), formats, None))
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: tuple[int, int], padding: tuple[int, int],
-                dilation: tuple[int, int], formats: Formats) -> torch.Tensor:
-        """``x`` (N, C, H, W), ``w`` (C, 1, kh, kw) -> (N, C, OH, OW), channels last in memory."""
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, dilation: Sides,
+                formats: Formats) -> torch.Tensor:
+        """``x`` (N, C, H, W), ``w`` (C, 1, kh, kw) -> (N, C, OH, OW), channels last in memory; or with depth."""
         ctx.save_for_backward(x, w)
         ctx.options = stride, padding, dilation, formats
-        ph, pw = padding
-        ctx.last = unfold.channels_last(x.detach(), (pw, pw, ph, ph))
-        return unviewed(_per_channel(ctx.last, w.detach(), formats.x, formats.w, stride, dilation, formats.accumulate))
+        ctx.last = unfold.channels_last(x.detach(), unfold.around(padding))
+        return unviewed(output(ctx.last, w.detach(), stride, dilation, formats))
 
     @staticmethod
     @once_differentiable
@@ -39,35 +39,44 @@ class Depthwise(torch.autograd.Function):
         """Gradients of ``x`` and ``w``."""
         x, w = ctx.saved_tensors
         stride, padding, dilation, formats = ctx.options
-        size, c = tuple(w.shape[2:]), w.shape[0]
         gx = gw = None
         if ctx.needs_input_grad[0]:
-            gx = _input_gradient(g, w.detach(), x.shape, stride, padding, dilation, formats)
+            gx = input_gradient(g, w.detach(), x.shape, stride, padding, dilation, formats)
         if ctx.needs_input_grad[1]:
-            top = array(unfold.channels_last(g, (0, 0, 0, 0)).reshape(-1, c))
-            pixels, taps = unfold.taps(tuple(ctx.last.shape), size, stride, dilation)
-            rows = patches.Patches(array(ctx.last), pixels, taps, c)
-            other = patches.Values.of(*unfold.values(top, formats.g, None))
-            y = patches.depthwise_turned(rows, formats.x, other, formats.accumulate)
-            gw = torch.from_numpy(y).T.reshape(w.shape)
+            gw = weight_gradient(ctx.last, g, tuple(w.shape[2:]), stride, dilation, formats)
         return gx, gw, None, None, None, None
 
 
-def _input_gradient(g, w, shape, stride, padding, dilation, formats):
+def output(last: torch.Tensor, w: torch.Tensor, stride: Sides, dilation: Sides, formats: Formats) -> torch.Tensor:
+    """Channels-last ``last``, padded, each channel convolved with its own ``w`` (C, 1, kh, kw): (N, C, OH, OW)."""
+    return _per_channel(last, w, formats.x, formats, stride, dilation)
+
+
+def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], stride: Sides, padding: Sides,
+                   dilation: Sides, formats: Formats) -> torch.Tensor:
     """(N, C, H, W)."""
     def own(phase):
         top, taps = unfold.within(g, phase), unfold.taps_of(w, phase)
-        y = _per_channel(top, taps, formats.g, formats.w, (1, 1), phase.step, formats.accumulate)
-        return y.permute(0, 2, 3, 1)
+        return _per_channel(top, taps, formats.g, formats, (1,) * len(phase.size), phase.step).movedim(1, -1)
     found = phases(w.shape[2:], shape[2:], stride, padding, dilation)
-    return together(found, own, g.new_zeros, (shape[0], *shape[2:], shape[1])).permute(0, 3, 1, 2)
+    return together(found, own, g.new_zeros, (shape[0], *shape[2:], shape[1])).movedim(-1, 1)
 
 
-def _per_channel(last, w, fmt, w_fmt, stride, dilation, sums):
-    """Channels-last ``last``, each channel convolved with its own ``w`` (C, 1, kh, kw): (N, C, OH, OW)."""
-    c, size = w.shape[0], tuple(w.shape[2:])
-    n, oh, ow = unfold.view(last, size, stride, dilation).shape[:3]
+def weight_gradient(last: torch.Tensor, g: torch.Tensor, size: Sides, stride: Sides, dilation: Sides,
+                    formats: Formats) -> torch.Tensor:
+    """(C, 1, kh, kw), of padded channels-last inputs and g (N, C, OH, OW)."""
+    c = g.shape[1]
+    top = array(unfold.channels_last(g, [0] * 2 * len(size)).reshape(-1, c))
     rows = patches.Patches(array(last), *unfold.taps(tuple(last.shape), size, stride, dilation), c)
-    taps = array(w.reshape(c, -1).T.contiguous())
-    y = patches.depthwise(rows, fmt, patches.Values.of(*unfold.values(taps, w_fmt, None)), sums)
-    return torch.from_numpy(y).view(n, oh, ow, c).permute(0, 3, 1, 2)
+    other = patches.Values.of(*unfold.values(top, formats.g, None))
+    return unfold.weights(torch.from_numpy(patches.depthwise_turned(rows, formats.x, other, formats.accumulate)), size)
+
+
+def _per_channel(last, w, fmt, formats, stride, dilation):
+    """Channels-last ``last``, each channel convolved with its own ``w`` (C, 1, kh, kw): (N, C, OH, OW)."""
+    size = tuple(w.shape[2:])
+    out = unfold.view(last, size, stride, dilation).shape[:last.dim() - 1]
+    rows = patches.Patches(array(last), *unfold.taps(tuple(last.shape), size, stride, dilation), len(w))
+    other = patches.Values.of(*unfold.values(array(unfold.weight_matrix(w)), formats.w, None))
+    y = patches.depthwise(rows, fmt, other, formats.accumulate)
+    return torch.from_numpy(y).view(*out, len(w)).movedim(-1, 1)

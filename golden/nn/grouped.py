@@ -1,5 +1,6 @@
 """Convolutions in groups of few channels: all groups in one call, with the bits of a convolution of each."""
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +13,7 @@ from .formats import Formats
 from .memory import array
 from .once import once_differentiable, unviewed
 from .phases import phases
+from .unfold import Sides
 
 #: Most outputs of a group with which the weights' gradient is computed for all groups at once.
 OUTPUTS = 16
@@ -32,85 +34,93 @@ class Grouped(torch.autograd.Function):
                 and unfold.compiled(x, roles, formats, None))
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: tuple[int, int], padding: tuple[int, int],
-                dilation: tuple[int, int], formats: Formats, groups: int) -> torch.Tensor:
-        """``x`` (N, C, H, W), ``w`` (O, C / groups, kh, kw) -> (N, O, OH, OW), channels last in memory."""
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, dilation: Sides,
+                formats: Formats, groups: int) -> torch.Tensor:
+        """``x`` (N, C, H, W), ``w`` (O, C / groups, kh, kw) -> (N, O, OH, OW), channels last in memory; or with depth.
+        """
         ctx.save_for_backward(x, w)
         ctx.options = stride, padding, dilation, formats, groups
-        x, w, size = x.detach(), w.detach(), tuple(w.shape[2:])
-
-        def each(i):
-            last = unfold.channels_last(x.chunk(groups, 1)[i], (padding[1], padding[1], padding[0], padding[0]))
-            matrix = unfold.weight_matrix(w.chunk(groups)[i])
-            return conv_products.over_channels(last, matrix, formats.x, formats.w, formats, None, size, stride,
-                                               dilation)
-        if w.shape[1] % formats.x.terms == 0 or stride[1] > 1:
-            y = torch.cat([each(i) for i in range(groups)], -1)
-        else:
-            sides = x.shape[2] + 2 * padding[0], x.shape[3] + 2 * padding[1]
-            planes = patches.planes(array(x), sides, padding)
-            y = _together(planes, unfold.weight_matrix(w), formats.x, formats, groups, size, stride, dilation, each)
-        return unviewed(y.permute(0, 3, 1, 2))
+        return unviewed(output(x.detach(), w.detach(), *ctx.options))
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x`` and ``w``."""
-        gx = _input_gradient(g, *ctx.saved_tensors, *ctx.options) if ctx.needs_input_grad[0] else None
-        gw = _weight_gradient(g, *ctx.saved_tensors, *ctx.options) if ctx.needs_input_grad[1] else None
+        x, w = (each.detach() for each in ctx.saved_tensors)
+        gx = input_gradient(g, w, x.shape, *ctx.options) if ctx.needs_input_grad[0] else None
+        gw = weight_gradient(x, g, tuple(w.shape[2:]), *ctx.options) if ctx.needs_input_grad[1] else None
         return gx, gw, None, None, None, None, None
 
 
-def _input_gradient(g, x, w, stride, padding, dilation, formats, groups):
-    """(N, C, H, W)."""
-    channels, out, size = w.shape[1], w.shape[0] // groups, tuple(w.shape[2:])
-    shape = x.shape[0], channels, *x.shape[2:]
+def output(x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, dilation: Sides, formats: Formats,
+           groups: int) -> torch.Tensor:
+    """(N, O, OH, OW)."""
+    size = tuple(w.shape[2:])
 
     def each(i):
-        return conv_products.input_gradient(g.chunk(groups, 1)[i], w.chunk(groups)[i], shape, stride, padding, dilation,
+        last = unfold.channels_last(x.chunk(groups, 1)[i], unfold.around(padding))
+        return conv_products.over_channels(last, unfold.weight_matrix(w.chunk(groups)[i]), formats.x, formats.w,
+                                           formats, None, size, stride, dilation)
+    if w.shape[1] % formats.x.terms == 0 or stride[-1] > 1:
+        return torch.cat([each(i) for i in range(groups)], -1).movedim(-1, 1)
+    planes = patches.planes(array(x), [side + 2 * p for side, p in zip(x.shape[2:], padding, strict=True)], padding)
+    return _together(planes, unfold.weight_matrix(w), formats.x, formats, groups, size, stride, dilation,
+                     each).movedim(-1, 1)
+
+
+def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], stride: Sides, padding: Sides,
+                   dilation: Sides, formats: Formats, groups: int) -> torch.Tensor:
+    """(N, C, H, W)."""
+    channels, out, size = w.shape[1], w.shape[0] // groups, tuple(w.shape[2:])
+    own = shape[0], channels, *shape[2:]
+
+    def each(i):
+        return conv_products.input_gradient(g.chunk(groups, 1)[i], w.chunk(groups)[i], own, stride, padding, dilation,
                                             formats, None)
     if out % formats.g.terms == 0:
-        return torch.cat([each(i) for i in range(groups)], -1).permute(0, 3, 1, 2)
+        return torch.cat([each(i) for i in range(groups)], -1).movedim(-1, 1)
 
     def together(phase):
+        geometry = phase.size, (1,) * len(size), phase.step
         planes = patches.planes(array(g), phase.sides, phase.corner)
-        taps = unfold.taps_of(w, phase).unflatten(0, (groups, out))
-        turned = taps.permute(3, 4, 1, 0, 2).reshape(-1, groups * channels)
+        taps = unfold.taps_of(w, phase)
+        turned = torch.cat([unfold.weight_matrix(part.transpose(0, 1)) for part in taps.chunk(groups)], 1)
 
         def alone(i):
-            top, own = g.chunk(groups, 1)[i], w.chunk(groups)[i]
-            return conv_products.over_channels(unfold.within(top, phase), unfold.taps_matrix(own, phase), formats.g,
-                                               formats.w, formats, None, phase.size, (1, 1), phase.step)
-        return _together(planes, turned, formats.g, formats, groups, phase.size, (1, 1), phase.step, alone)
+            top, part = g.chunk(groups, 1)[i], w.chunk(groups)[i]
+            return conv_products.over_channels(unfold.within(top, phase), unfold.taps_matrix(part, phase), formats.g,
+                                               formats.w, formats, None, *geometry)
+        return _together(planes, turned, formats.g, formats, groups, *geometry, alone)
     found = phases(size, shape[2:], stride, padding, dilation)
-    y = conv_products.together(found, together, g.new_zeros, (x.shape[0], *x.shape[2:], x.shape[1]))
-    return y.permute(0, 3, 1, 2)
+    y = conv_products.together(found, together, g.new_zeros, (shape[0], *shape[2:], channels * groups))
+    return y.movedim(-1, 1)
 
 
-def _weight_gradient(g, x, w, stride, padding, dilation, formats, groups):
+def weight_gradient(x: torch.Tensor, g: torch.Tensor, size: Sides, stride: Sides, padding: Sides, dilation: Sides,
+                    formats: Formats, groups: int) -> torch.Tensor:
     """(O, C / groups, kh, kw)."""
-    out, size, sides = w.shape[0] // groups, tuple(w.shape[2:]), (padding[1], padding[1], padding[0], padding[0])
-    if out <= OUTPUTS:
-        last, flat = unfold.channels_last(x, sides), unfold.channels_last(g, (0, 0, 0, 0)).reshape(-1, w.shape[0])
+    around, none = unfold.around(padding), [0] * 2 * len(size)
+    if g.shape[1] // groups <= OUTPUTS:
+        last, flat = unfold.channels_last(x, around), unfold.channels_last(g, none).reshape(-1, g.shape[1])
         places = patches.Patches(array(last), *unfold.taps(tuple(last.shape), size, stride, dilation), x.shape[1])
         other = patches.Values.of(*unfold.values(array(flat), formats.g, None))
         y, odd = grouped.turned_product(places, formats.x, other, groups, formats.accumulate)
         if not odd:
-            parts = torch.from_numpy(y).unflatten(0, size).unflatten(-1, (groups, -1))    # (kh, kw, out, groups, C)
-            return parts.permute(3, 2, 4, 0, 1).reshape(w.shape)
+            parts = torch.from_numpy(y).unflatten(-1, (groups, -1)).permute(0, 3, 2, 1)    # (taps, C, groups, out)
+            return unfold.weights(parts.flatten(2), size)
     found = []
     for own, top in zip(x.chunk(groups, 1), g.chunk(groups, 1), strict=True):
-        last, flat = unfold.channels_last(own, sides), unfold.channels_last(top, (0, 0, 0, 0))
+        last, flat = unfold.channels_last(own, around), unfold.channels_last(top, none)
         found.append(conv_products.over_pixels(last, flat, formats, None, size, stride, dilation))
-    return torch.cat(found, -1).permute(3, 2, 0, 1)
+    return torch.cat(found)
 
 
 def _together(planes, matrix, fmt, formats, groups, size, stride, dilation, each):
     """Patches of planes times ``matrix`` (K, O), (N, OH, OW, O); ``each`` makes a group that the kernel leaves."""
-    rows, width, offsets = _places(planes.shape, size, stride, dilation, groups)
+    rows, out, offsets = _places(planes.shape, size, stride, dilation, groups)
     other = patches.Values.of(*unfold.values(array(matrix.contiguous()), formats.w, None))
-    y, odd = grouped.product(planes, rows, width, offsets, fmt, other, groups, formats.accumulate)
-    found = torch.from_numpy(y).view(len(planes), -1, width, y.shape[1])
+    y, odd = grouped.product(planes, rows, out[-1], offsets, fmt, other, groups, formats.accumulate)
+    found = torch.from_numpy(y).view(len(planes), *out, y.shape[1])
     for i in odd.nonzero()[0]:
         found.chunk(groups, -1)[i].copy_(each(i))
     return found
@@ -118,10 +128,11 @@ def _together(planes, matrix, fmt, formats, groups, size, stride, dilation, each
 
 @lru_cache(64)
 def _places(shape, size, stride, dilation, groups):
-    """Where rows of output pixels start in planes of ``shape``, pixels of a row, and the elements of a patch."""
-    n, c, h, w = shape
-    high, wide = ((side - d * (k - 1) - 1) // s + 1
-                  for side, k, s, d in zip((h, w), size, stride, dilation, strict=True))
-    rows = np.arange(n)[:, None] * (c * h * w) + np.arange(high) * (stride[0] * w)
-    taps = np.arange(size[0])[:, None] * (dilation[0] * w) + np.arange(size[1]) * dilation[1]
-    return rows.ravel(), wide, (taps[:, :, None] + np.arange(c // groups) * (h * w)).ravel()
+    """Where rows of output pixels start in planes of ``shape``, the output's sides, and the elements of a patch."""
+    n, c, *sides = shape
+    volume = math.prod(sides)
+    out = [(side - d * (k - 1) - 1) // s + 1 for side, k, s, d in zip(sides, size, stride, dilation, strict=True)]
+    # As of channels-last images of one channel; of a row of pixels the first.
+    pixels, taps = unfold.offsets((n, *sides, 1), size, stride, dilation, 1)
+    rows = (pixels.reshape(n, *out)[..., 0] + np.arange(n).reshape(n, *[1] * (len(out) - 1)) * volume * (c - 1)).ravel()
+    return rows, out, (taps[:, None] + np.arange(c // groups) * volume).ravel()

@@ -10,11 +10,11 @@ from ..matmul import check_aligned
 from . import unfold
 from .formats import Formats
 from .memory import array
-from .unfold import Pair
+from .unfold import Sides
 
 
-def over_channels(x: torch.Tensor, w: torch.Tensor, fmt: HBFPFormat, w_fmt: HBFPFormat, formats: Formats, size: Pair,
-                  stride: Pair, dilation: Pair) -> torch.Tensor | None:
+def over_channels(x: torch.Tensor, w: torch.Tensor, fmt: HBFPFormat, w_fmt: HBFPFormat, formats: Formats, size: Sides,
+                  stride: Sides, dilation: Sides) -> torch.Tensor | None:
     """Patches of channels-last ``x``, whose channels blocks divide, times ``w`` (K, O): (pixels, O).
 
     None if a number is Inf or NaN.
@@ -30,9 +30,9 @@ def over_channels(x: torch.Tensor, w: torch.Tensor, fmt: HBFPFormat, w_fmt: HBFP
     return torch.from_numpy(aligned.multiply(a, b, formats.guard, places=places))
 
 
-def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, size: Pair, stride: Pair,
-                dilation: Pair) -> torch.Tensor | None:
-    """Patches of channels-last ``x``, turned, times ``g`` (pixels, O), tap by tap: (kh, kw, C, O).
+def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, size: Sides, stride: Sides,
+                dilation: Sides) -> torch.Tensor | None:
+    """Patches of channels-last ``x``, turned, times ``g`` (pixels, O), tap by tap: (taps * C, O).
 
     None if a number is Inf or NaN.
     """
@@ -48,4 +48,4 @@ def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, size: Pair, 
         if a is None:
             return None
         y[i] = aligned.multiply(a, b, formats.guard, turned=True)
-    return torch.from_numpy(y).view(*size, c, -1)
+    return torch.from_numpy(y).view(-1, g.shape[1])

@@ -26,7 +26,7 @@ from .values import Seen
 
 #: Functions of ours that autograd records -> roles of the operands of the weights' gradient, in their order.
 _WEIGHTS = {"LinearBackward": "gx", "MatmulBackward": "xg", "Conv2dBackward": "xg", "Conv3dBackward": "xg",
-            "ConvTranspose3dBackward": "gx", "ProductBackward": "gx"}
+            "ConvTranspose3dBackward": "gx", "TransposedBackward": "gx", "ProductBackward": "gx"}
 
 
 @dataclass

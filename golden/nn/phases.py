@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import gcd, prod
-
-Pair = tuple[int, int]
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -50,20 +49,29 @@ def lines(kernel: int, side: int, stride: int, padding: int, dilation: int) -> I
 
 @dataclass(frozen=True)
 class Phase:
-    """A phase of images, down and across; what it says of each dimension is a pair."""
-    down: Line
-    across: Line
-    stride: Pair
+    """A phase of images, or of volumes: a line for each dimension, columns last."""
+    lines: tuple[Line, ...]
+    stride: tuple[int, ...]
 
     @property
-    def size(self) -> Pair:
-        """Of its kernel."""
-        return len(self.down.taps), len(self.across.taps)
+    def down(self) -> Line:
+        """Along the rows of pixels."""
+        return self.lines[-2]
 
     @property
-    def taps(self) -> list[Pair]:
-        """Rows and columns of the kernel in the order of K: kernel row by kernel row, each from the last on."""
-        return list(product(self.down.taps, self.across.taps))
+    def across(self) -> Line:
+        """Along a row."""
+        return self.lines[-1]
+
+    @property
+    def size(self) -> Any:
+        """Of its kernel; here and below a number for each dimension."""
+        return tuple(len(line.taps) for line in self.lines)
+
+    @property
+    def taps(self) -> list[tuple[int, ...]]:
+        """Rows and columns of an image's kernel in the order of K: kernel row by kernel row, each from the last on."""
+        return list(product(*(line.taps for line in self.lines)))
 
     @property
     def empty(self) -> bool:
@@ -71,28 +79,28 @@ class Phase:
         return not prod(self.size)
 
     @property
-    def corner(self) -> Pair:
+    def corner(self) -> Any:
         """:attr:`Line.corner`."""
-        return self.down.corner, self.across.corner
+        return tuple(line.corner for line in self.lines)
 
     @property
-    def sides(self) -> Pair:
+    def sides(self) -> Any:
         """:attr:`Line.side`."""
-        return self.down.side, self.across.side
+        return tuple(line.side for line in self.lines)
 
     @property
-    def step(self) -> Pair:
+    def step(self) -> Any:
         """The dilation of its convolution, whose stride is 1."""
-        return self.down.step, self.across.step
+        return tuple(line.step for line in self.lines)
 
     @property
-    def places(self) -> tuple[slice, slice]:
-        """Its pixels, down and across."""
-        return slice(self.down.first, None, self.stride[0]), slice(self.across.first, None, self.stride[1])
+    def places(self) -> tuple[slice, ...]:
+        """Its pixels."""
+        return tuple(slice(line.first, None, step) for line, step in zip(self.lines, self.stride, strict=True))
 
 
 def phases(size: Sequence[int], sides: Sequence[int], stride: Sequence[int], padding: Sequence[int],
            dilation: Sequence[int]) -> list[Phase]:
-    """The phases of images with these sides, line by line."""
-    down, across = (list(lines(*each)) for each in zip(size, sides, stride, padding, dilation, strict=True))
-    return [Phase(*each, (stride[0], stride[1])) for each in product(down, across)]
+    """The phases of images or volumes with these sides, line by line."""
+    each = (list(lines(*own)) for own in zip(size, sides, stride, padding, dilation, strict=True))
+    return [Phase(found, tuple(stride)) for found in product(*each)]

@@ -1,6 +1,10 @@
-"""Where the patches of a convolution lie in memory, and their conversion by the kernels."""
+"""Where the patches of a convolution lie in memory, and their conversion by the kernels.
 
-from collections.abc import Iterable
+Convolutions are of images (N, C, H, W) or of volumes (N, C, D, H, W), whose taps of depth come behind those of columns.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -19,53 +23,69 @@ from .placed import Given
 from .portable import on_host
 from .record import watcher
 
-Pair = tuple[int, int]
+#: A number for each dimension of images or volumes.
+Sides = tuple[int, ...]
+#: Dimensions of images and volumes -> the order of a kernel's in K.
+_ORDER = {2: (0, 1), 3: (1, 2, 0)}
 
 
-def channels_last(x: torch.Tensor, padding: tuple[int, int, int, int]) -> torch.Tensor:
-    """(N, C, H, W) -> (N, H + padding, W + padding, C), contiguous; padding (left, right, top, bottom)."""
-    left, right, top, bottom = padding
-    if not any(padding) and x.permute(0, 2, 3, 1).is_contiguous():
-        return x.permute(0, 2, 3, 1)
+def channels_last(x: torch.Tensor, padding: Sequence[int]) -> torch.Tensor:
+    """(N, C, H, W) -> (N, H + padding, W + padding, C), contiguous; padding (left, right, top, bottom).
+
+    Volumes have depth in front of H, and its padding behind the others.
+    """
+    last = x.permute(0, *range(2, x.dim()), 1)
+    if not any(padding) and last.is_contiguous():
+        return last
     if x.device.type == "cpu" and kernels.library() is not None:
-        size = x.shape[2] + top + bottom, x.shape[3] + left + right
-        return torch.from_numpy(patches.laid(array(x), size, (top, left)))
-    x = x.permute(0, 2, 3, 1)
-    return (pad(x, (0, 0, *padding)) if any(padding) else x).contiguous()
+        before, after = padding[-2::-2], padding[::-2]
+        sides = [sum(each) for each in zip(x.shape[2:], before, after, strict=True)]
+        return torch.from_numpy(patches.laid(array(x), sides, before))
+    return (pad(last, (0, 0, *padding)) if any(padding) else last).contiguous()
 
 
-def view(x: torch.Tensor, size: Pair, stride: Pair, dilation: Pair) -> torch.Tensor:
-    """View (N, OH, OW, kh, kw, C) of padded channels-last ``x``."""
-    n, h, w, c = x.shape
-    (kh, kw), (sh, sw), (dh, dw) = size, stride, dilation
-    oh, ow = (h - dh * (kh - 1) - 1) // sh + 1, (w - dw * (kw - 1) - 1) // sw + 1
-    return x.as_strided((n, oh, ow, kh, kw, c), (h * w * c, sh * w * c, sw * c, dh * w * c, dw * c, 1))
+def around(padding: Sequence[int]) -> list[int]:
+    """Equal padding on both sides of each dimension, as :func:`channels_last` takes it."""
+    return [each for each in reversed(padding) for _ in range(2)]
+
+
+def view(x: torch.Tensor, size: Sides, stride: Sides, dilation: Sides) -> torch.Tensor:
+    """View (N, OH, OW, kh, kw, C) of padded channels-last ``x``; of volumes (N, OD, OH, OW, kh, kw, kd, C)."""
+    n, *sides, c = x.shape
+    steps = [math.prod(sides[i + 1:]) * c for i in range(len(sides))]
+    out = [(side - d * (k - 1) - 1) // s + 1 for side, k, s, d in zip(sides, size, stride, dilation, strict=True)]
+    order = _ORDER[len(sides)]
+    return x.as_strided((n, *out, *(size[i] for i in order), c),
+                        (math.prod(sides) * c, *(s * step for s, step in zip(stride, steps, strict=True)),
+                         *(dilation[i] * steps[i] for i in order), 1))
 
 
 @lru_cache(64)
-def offsets(shape: tuple[int, ...], size: Pair, stride: Pair, dilation: Pair,
+def offsets(shape: tuple[int, ...], size: Sides, stride: Sides, dilation: Sides,
             side: int) -> tuple[np.ndarray, np.ndarray]:
     """Where patches' rows and blocks start in flat channels-last x of ``shape``."""
     every = view(torch.empty(shape, device="meta"), size, stride, dilation)
-    steps, c = every.stride(), shape[-1]
+    steps, c, dims = every.stride(), shape[-1], len(shape) - 1
 
     def starts(dimensions):
         total = np.zeros(1, np.int64)
         for d in dimensions:
             total = (total[:, None] + np.arange(every.shape[d], dtype=np.int64) * steps[d]).ravel()
         return total
-    return starts((0, 1, 2)), (starts((3, 4))[:, None] + np.arange(0, c, side, dtype=np.int64)).ravel()
+    taps = starts(range(dims, 2 * dims - 1))
+    return starts(range(dims)), (taps[:, None] + np.arange(0, c, side, dtype=np.int64)).ravel()
 
 
 @lru_cache(64)
-def runs(shape: tuple[int, ...], size: Pair, stride: Pair, dilation: Pair) -> tuple[np.ndarray, np.ndarray, int]:
+def runs(shape: tuple[int, ...], size: Sides, stride: Sides, dilation: Sides) -> tuple[np.ndarray, np.ndarray, int]:
     """Where patches start in flat channels-last x of ``shape``, where their runs start in them, and a run's length."""
-    kw, c = size[1], shape[-1]
+    kw, c = size[-1], shape[-1]
     rows, every = taps(shape, size, stride, dilation)
-    return (rows, every[::kw].copy(), kw * c) if dilation[1] == 1 else (rows, every, c)
+    joined = dilation[-1] == 1 and (len(size) == 2 or size[0] == 1)
+    return (rows, every[::kw].copy(), kw * c) if joined else (rows, every, c)
 
 
-def patch_rows(x: torch.Tensor, size: Pair, stride: Pair, dilation: Pair) -> patches.Patches:
+def patch_rows(x: torch.Tensor, size: Sides, stride: Sides, dilation: Sides) -> patches.Patches:
     """:class:`golden.fast.patches.Patches` of channels-last ``x``."""
     return patches.Patches(array(x), *runs(tuple(x.shape), size, stride, dilation))
 
@@ -99,14 +119,21 @@ def encoded(x: np.ndarray, fmt: HBFPFormat, stream: Generators | None,
     return kernels.encoded(x, fmt, axis=axis) if drawn is None else lanes.encoded(x, fmt, drawn, axis=axis)
 
 
-def taps(shape: tuple[int, ...], size: Pair, stride: Pair, dilation: Pair) -> tuple[np.ndarray, np.ndarray]:
+def taps(shape: tuple[int, ...], size: Sides, stride: Sides, dilation: Sides) -> tuple[np.ndarray, np.ndarray]:
     """Where patches and their taps start in flat channels-last x of ``shape``."""
     return offsets(shape, size, stride, dilation, shape[-1])
 
 
 def weight_matrix(w: torch.Tensor) -> torch.Tensor:
     """``w`` (O, C, kh, kw) as the matrix (K, O) that patches are multiplied with."""
-    return w.permute(2, 3, 1, 0).reshape(-1, w.shape[0]).contiguous()
+    return w.permute(*(2 + i for i in _ORDER[w.dim() - 2]), 1, 0).reshape(-1, w.shape[0]).contiguous()
+
+
+def weights(matrix: torch.Tensor, size: Sides) -> torch.Tensor:
+    """The way back: (K, O), or any shape of as many numbers, as (O, C, *size)."""
+    order = _ORDER[len(size)]
+    taps = matrix.reshape(*(size[i] for i in order), -1, matrix.shape[-1])
+    return taps.permute(-1, -2, *(order.index(i) for i in range(len(size))))
 
 
 def values(x: np.ndarray, fmt: HBFPFormat, stream: Generators | None) -> tuple[np.ndarray, HBFPFormat, kernels.Span]:
@@ -118,18 +145,20 @@ def values(x: np.ndarray, fmt: HBFPFormat, stream: Generators | None) -> tuple[n
 def within(g: torch.Tensor, phase: Phase) -> torch.Tensor:
     """``g`` (N, O, OH, OW) channels last, with the zeros around that a phase's patches reach, and without what they do
     not."""
-    (top, left), (h, w) = phase.corner, phase.sides
-    if g.device.type == "cpu" and kernels.library() is not None and ((top, left), (h, w)) != ((0, 0), g.shape[2:]):
-        return torch.from_numpy(patches.laid(array(g), (h, w), (top, left)))
-    return channels_last(g, (left, w - g.shape[3] - left, top, h - g.shape[2] - top))
+    sides = list(zip(phase.corner, phase.sides, g.shape[2:], strict=True))
+    return channels_last(g, [each for corner, side, own in reversed(sides) for each in (corner, side - own - corner)])
 
 
 def taps_matrix(w: torch.Tensor, phase: Phase) -> torch.Tensor:
     """``w`` (O, C, kh, kw) as the matrix (K, C) that a phase's patches of g are multiplied with: K over its taps and O.
     """
-    return taps_of(w, phase).permute(2, 3, 0, 1).reshape(-1, w.shape[1]).contiguous()
+    return weight_matrix(taps_of(w, phase).transpose(0, 1))
 
 
 def taps_of(w: torch.Tensor, phase: Phase) -> torch.Tensor:
     """The part of ``w`` (O, C, kh, kw) that a phase meets, from the last row and column on."""
-    return w[:, :, list(phase.down.taps)][..., list(phase.across.taps)]
+    dims = range(2, w.dim())
+    for dim, line in zip(dims, phase.lines, strict=True):
+        step = line.taps[0] - line.taps[1] if len(line.taps) > 1 else 1
+        w = w[(slice(None),) * dim + (slice(line.taps[-1], line.taps[0] + 1, step),)]
+    return w.flip(*dims)

@@ -1,8 +1,10 @@
-"""Three-dimensional and transposed convolution, from the products of :mod:`golden.nn.conv`.
+"""Three-dimensional and transposed convolution: K has the order kernel row, kernel column, kernel depth, channel.
 
-Depth joins the channels: K has the order kernel row, kernel column, kernel depth, channel. A transposed convolution has
-the same three products with the roles of input and output exchanged: ``y`` is what the gradient of the input is in a
-convolution, ``gx`` what its output is, ``gw`` the same. One or two dimensions are three with depth 1.
+Without noise, on the CPU, :mod:`golden.nn.conv` and :mod:`golden.nn.transposed` do both. Elsewhere depth joins the
+channels, in the products of :mod:`golden.nn.conv_products`, and each element draws noise for each tap of depth. A
+transposed convolution has the same three products with the roles of input and output exchanged: ``y`` is what the
+gradient of the input is in a convolution, ``gx`` what its output is, ``gw`` the same. One or two dimensions are three
+with depth 1.
 """
 
 from dataclasses import replace
@@ -12,11 +14,13 @@ import torch
 from torch.nn.functional import pad
 
 from ..noise import Stream
-from . import conv_products, unfold
+from . import conv, conv_products, unfold
 from .formats import Formats
 from .once import once_differentiable, unviewed
 from .phases import lines
+from .portable import on_host
 from .products import check_float32
+from .transposed import Transposed
 
 Triple = tuple[int, int, int]
 
@@ -62,7 +66,7 @@ def _weight_gradient(x, g, kernel, stride, padding, dilation, formats, stream):
     last = unfold.channels_last(_joined(x, kernel[0], stride[0], dilation[0]), (0, 0, 0, 0))
     pixels = g.permute(0, 2, 3, 4, 1).flatten(0, 1).contiguous()
     gw = conv_products.over_pixels(last, pixels, formats, stream, tuple(kernel[1:]), stride[1:], dilation[1:])
-    return gw.unflatten(2, (kernel[0], -1)).permute(4, 3, 2, 0, 1)
+    return gw.unflatten(1, (kernel[0], -1)).transpose(1, 2)
 
 
 class Conv3d(torch.autograd.Function):
@@ -123,6 +127,8 @@ def conv3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stride: Triple
                          f"{tuple(x.shape)} and {tuple(w.shape)} with {groups} groups")
     if any(x.shape[2 + i] + 2 * padding[i] < dilation[i] * (w.shape[2 + i] - 1) + 1 for i in range(3)):
         raise ValueError(f"Kernel must fit the padded input, not {tuple(w.shape[2:])} in {tuple(x.shape[2:])}")
+    if on_host(x) and not formats.stochastic:
+        return conv.convolved(x, w, stride, padding, dilation, formats, None, groups)
     parts = [Conv3d.apply(a, b, stride, padding, dilation, formats, stream)
              for a, b in zip(x.chunk(groups, 1), w.chunk(groups, 0), strict=True)]
     return parts[0] if groups == 1 else torch.cat(parts, 1)
@@ -143,6 +149,11 @@ def conv_transpose3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stri
         raise ValueError(f"Output must have pixels, not size {size}")
     if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation, strict=True)):
         raise ValueError(f"Padding of the output must be below stride or dilation, not {output_padding}")
+    if on_host(x) and not formats.stochastic:
+        flat = x.shape[2] == w.shape[2] == size[0] == 1            # images
+        sides, *options = ((each[1:] if flat else each) for each in (size, stride, padding, dilation))
+        y = Transposed.apply(*((x[:, :, 0], w[:, :, 0]) if flat else (x, w)), sides, *options, formats, groups)
+        return y[:, :, None] if flat else y
     parts = [ConvTranspose3d.apply(a, b, size, stride, padding, dilation, formats, stream)
              for a, b in zip(x.chunk(groups, 1), w.chunk(groups, 0), strict=True)]
     return parts[0] if groups == 1 else torch.cat(parts, 1)

@@ -1,0 +1,96 @@
+"""Transposed convolution of images or volumes: the products of a convolution with input and output exchanged.
+
+``y`` is what the gradient of the input is in a convolution, ``gx`` what its output is, ``gw`` the same.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from . import conv_products, depthwise, grouped, unfold
+from .conv_products import joined
+from .formats import Formats
+from .once import once_differentiable, unviewed
+from .unfold import Sides
+
+
+class Transposed(torch.autograd.Function):
+    """Transposed convolution in groups, without noise, and its two gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, sides: Sides, stride: Sides, padding: Sides,
+                dilation: Sides, formats: Formats, groups: int) -> torch.Tensor:
+        """``x`` (N, C, H, W), ``w`` (C, O / groups, kh, kw) -> (N, O, *sides); or with depth."""
+        ctx.save_for_backward(x, w)
+        turned = replace(formats, x=formats.g, g=formats.x)
+        ctx.way = _Way((stride, padding, dilation), turned, groups, x, w)
+        return unviewed(ctx.way.input_gradient(x.detach(), w.detach(), (len(x), w.shape[1] * groups, *sides)))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """Gradients of ``x`` and ``w``."""
+        x, w = ctx.saved_tensors
+        gx = ctx.way.output(g, w.detach(), x.shape[2:]) if ctx.needs_input_grad[0] else None
+        gw = ctx.way.weight_gradient(g, x.detach(), tuple(w.shape[2:])) if ctx.needs_input_grad[1] else None
+        return gx, gw, *[None] * 6
+
+
+class _Way:
+    """How the three products of a convolution, of what the result of a transposed one is, go."""
+
+    def __init__(self, geometry, formats, groups, x, w):
+        self.stride, self.padding, self.dilation = self.geometry = geometry
+        self.formats, self.groups = formats, groups
+        self.depthwise = w.shape[1] == 1 < groups and depthwise.Depthwise.serves(x, w, groups, formats)
+        self.grouped = groups > 1 and grouped.Grouped.serves(x, w, groups, formats)
+
+    def input_gradient(self, g, w, shape):
+        """(N, O, *sides) of the transposed one's input."""
+        if self.depthwise:
+            return depthwise.input_gradient(g, w, shape, *self.geometry, self.formats)
+        if self.grouped:
+            return grouped.input_gradient(g, w, shape, *self.geometry, self.formats, self.groups)
+        own = shape[0], w.shape[1], *shape[2:]
+        return joined([conv_products.input_gradient(top, part, own, *self.geometry, self.formats, None)
+                       for top, part in zip(g.chunk(self.groups, 1), w.chunk(self.groups), strict=True)]).movedim(-1, 1)
+
+    def output(self, x, w, sides):
+        """(N, C, *sides); pixels beyond come of padding of the output alone."""
+        if self.depthwise:
+            y = depthwise.output(unfold.channels_last(x, unfold.around(self.padding)), w, self.stride, self.dilation,
+                                 self.formats)
+        elif self.grouped:
+            y = grouped.output(x, w, *self.geometry, self.formats, self.groups)
+        else:
+            y = joined([self._output(part, own) for part, own in zip(x.chunk(self.groups, 1), w.chunk(self.groups),
+                                                                     strict=True)]).movedim(-1, 1)
+        return y[(..., *(slice(side) for side in sides))]
+
+    def _output(self, x, w):
+        return conv_products.over_channels(
+            unfold.channels_last(x, unfold.around(self.padding)), unfold.weight_matrix(w), self.formats.x,
+            self.formats.w, self.formats, None, tuple(w.shape[2:]), self.stride, self.dilation)
+
+    def weight_gradient(self, x, g, size):
+        """(C, O / groups, *size)."""
+        padding = self._around(x.shape[2:], g.shape[2:], size)
+        if self.depthwise:
+            return depthwise.weight_gradient(unfold.channels_last(x, padding), g, size, self.stride, self.dilation,
+                                             self.formats)
+        if self.grouped:
+            last = unfold.channels_last(x, padding).movedim(-1, 1)
+            return grouped.weight_gradient(last, g, size, self.stride, (0,) * len(size), self.dilation, self.formats,
+                                           self.groups)
+        return joined([conv_products.over_pixels(
+            unfold.channels_last(part, padding), unfold.channels_last(top, [0] * len(padding)), self.formats, None,
+            size, self.stride, self.dilation)
+            for part, top in zip(x.chunk(self.groups, 1), g.chunk(self.groups, 1), strict=True)], 0)
+
+    def _around(self, sides, pixels, size):
+        """Padding with which patches of so many pixels reach all: what they do not would be further pixels."""
+        padding: list[int] = []
+        for side, count, k, s, p, d in zip(sides, pixels, size, *self.geometry, strict=True):
+            padding = [p, (count - 1) * s + d * (k - 1) + 1 - side - p, *padding]
+        return padding
