@@ -12,6 +12,7 @@ from hbfp.checks import check_kind, check_range
 from hbfp.format import HBFPFormat
 
 from .fast import conversion, kernels
+from .fast import emulate as compiled
 from .number.arrays import as_array
 from .number.blocks import (
     CANONICAL_NAN,
@@ -28,8 +29,8 @@ from .number.blocks import (
 )
 from .number.rounding import shift_rne, shift_stochastic, shift_truncate
 
-__all__ = ["CANONICAL_NAN", "Blocks", "as_float32", "block_axis", "cut", "decode", "decode_plain", "emulate", "encode",
-           "encode_plain", "join", "per_line", "spread", "used_blocks"]
+__all__ = ["CANONICAL_NAN", "Blocks", "as_float32", "block_axis", "cut", "decode", "decode_plain", "emulate",
+           "emulate_plain", "encode", "encode_plain", "join", "per_line", "spread", "used_blocks"]
 
 #: Rounding -> shift right by that rule.
 _SHIFTS: dict[str, Callable[..., np.ndarray]] = {"rne": shift_rne, "truncate": shift_truncate,
@@ -157,6 +158,8 @@ def decode_plain(blocks: Blocks) -> np.ndarray:
 def emulate(x: np.ndarray, mant_bits: int, tile: int = 0, noise: np.ndarray | None = None) -> np.ndarray:
     """What the published research emulator gives: docs/numerics.md, section 10.
 
+    The compiled kernels do it where there are any; :func:`emulate_plain` is the definition, to the same bits.
+
     Parameters
     ----------
     x : ndarray of float32
@@ -180,6 +183,15 @@ def emulate(x: np.ndarray, mant_bits: int, tile: int = 0, noise: np.ndarray | No
     ValueError
         If a width, a side or the noise's shape is wrong.
     """
+    return _emulate(x, mant_bits, tile, noise, _plain_tiles if kernels.library() is None else compiled.rounded)
+
+
+def emulate_plain(x: np.ndarray, mant_bits: int, tile: int = 0, noise: np.ndarray | None = None) -> np.ndarray:
+    """The definition of :func:`emulate`, in NumPy."""
+    return _emulate(x, mant_bits, tile, noise, _plain_tiles)
+
+
+def _emulate(x, mant_bits, tile, noise, rounded):
     x = as_float32(x)
     check_range("Mantissa width without sign", mant_bits, 1, 23, " bits")
     check_range("Tile side", tile, 0, 1 << 20, " elements")
@@ -190,19 +202,23 @@ def emulate(x: np.ndarray, mant_bits: int, tile: int = 0, noise: np.ndarray | No
     if x.size == 0:
         return x.copy()
     rows = x.shape[0] if x.ndim and tile else 1
-    flat = x.reshape(rows, -1)
+    y = rounded(x.reshape(rows, -1), mant_bits, tile, None if noise is None else noise.reshape(rows, -1))
+    return y.reshape(x.shape)
+
+
+def _plain_tiles(flat, mant_bits, tile, noise):
+    """A matrix in tiles, or as one."""
     side = (tile, tile) if tile else flat.shape
     padding = [(0, -length % s) for length, s in zip(flat.shape, side, strict=True)]
     grid = tuple((length + pad[1]) // s for length, pad, s in zip(flat.shape, padding, side, strict=True))
     pieces = (grid[0], side[0], grid[1], side[1])
 
     def tiles(array):
-        return np.pad(array.reshape(flat.shape), padding).reshape(pieces)
+        return np.pad(array, padding).reshape(pieces)
 
     with np.errstate(all="ignore"):
-        y = _emulate_tiles(tiles(x), mant_bits, None if noise is None else tiles(noise))
-    y = y.reshape(grid[0] * side[0], grid[1] * side[1])[:flat.shape[0], :flat.shape[1]]
-    return np.ascontiguousarray(y).reshape(x.shape)
+        y = _emulate_tiles(tiles(flat), mant_bits, None if noise is None else tiles(noise))
+    return np.ascontiguousarray(y.reshape(grid[0] * side[0], grid[1] * side[1])[:flat.shape[0], :flat.shape[1]])
 
 
 def _emulate_tiles(x, mant_bits, noise):

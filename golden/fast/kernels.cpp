@@ -4,6 +4,7 @@
 #include "aligned.h"
 #include "depthwise.h"
 #include "elements.h"
+#include "emulate.h"
 #include "grouped.h"
 #include "stack.h"
 
@@ -267,6 +268,13 @@ void hbfp_row_sums(const float *x, int64_t count, int64_t rows, int64_t columns,
 void hbfp_ascending(const uint32_t *x, int64_t rows, int64_t columns, uint32_t *y) {
     for (int64_t r = 0; r < rows; r++, x += columns)
         elements::each(columns, y, [=](int64_t c) { return elements::sum(y[c], elements::flushed(x[c])); });
+}
+
+// See emulate.h; one block of all where `tile` is 0.
+void hbfp_emulate(const float *x, const float *noise, float *y, int64_t rows, int64_t columns, int64_t tile,
+                  int32_t magnitude) {
+    if (tile) emulator::tiles(x, noise, y, rows, columns, tile, magnitude);
+    else emulator::whole(x, noise, y, rows * columns, magnitude);
 }
 
 // Elements first .. last of what a program gives: see elements.h.
