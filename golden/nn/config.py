@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, fields
+from importlib import import_module
 from typing import Any, Self
 
 import torch
@@ -73,6 +74,12 @@ class HBFPConfig:
         """The named arguments of :func:`golden.nn.convert`, those aside that are as without them."""
         told = {name: value for name, value in self._told().items() if name != "format"}
         return {"fmt": self.format, **told}
+
+    @property
+    def quant_method(self) -> str:
+        """The method's name among those of transformers, which asks for it, and then finds the method registered."""
+        import_module(f"{__package__}.huggingface")
+        return METHOD
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON has it; ValueError if it holds classes or functions, which a file cannot name."""
