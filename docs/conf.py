@@ -38,7 +38,7 @@ autodoc_default_options = {"members": True, "member-order": "bysource", "ignore-
 autodoc_typehints = "none"
 autodoc_use_type_comments = False
 # Training needs PyTorch, and a GPU Triton; their pages do not.
-autodoc_mock_imports = [name for name in ("torch", "triton") if not importlib.util.find_spec(name)]
+autodoc_mock_imports = [name for name in ("torch", "triton", "transformers") if not importlib.util.find_spec(name)]
 if importlib.util.find_spec("torch"):
     import torch.utils.flop_counter  # noqa: F401    # asks for types of triton, which what stands in for it has not
 napoleon_google_docstring = False
