@@ -71,11 +71,12 @@ def matmul(x: np.ndarray, w: np.ndarray, fmt: HBFPFormat, accumulate: str = "fp3
                          guard=guard, growth=growth)
 
 
-def matmul_blocks(x: Blocks, w: Blocks, accumulate: str = "fp32", *, guard: int = 4, growth: int = 8,
+def matmul_blocks(x: Blocks, w: Blocks, accumulate: str = "fp32", *, guard: int = 4, growth: int | None = 8,
                   plain: bool = False) -> np.ndarray:
     """:func:`matmul` of operands that are :class:`~golden.bfp.Blocks` already.
 
-    ``w`` is encoded with ``axis=0``. ``plain`` takes the defining integer path.
+    ``w`` is encoded with ``axis=0``. ``growth`` None is as much as the blocks along K need. ``plain`` takes the defining
+    integer path.
     """
     check_choice("Accumulation", accumulate, ACCUMULATES)
     check_kind("x", x, Blocks)
@@ -109,9 +110,12 @@ def check_widths(guard: int, growth: int) -> None:
     check_range("Growth width", growth, 0, 16, " bits")
 
 
-def check_aligned(x_fmt: HBFPFormat, w_fmt: HBFPFormat, blocks: int, guard: int, growth: int) -> None:
+def check_aligned(x_fmt: HBFPFormat, w_fmt: HBFPFormat, blocks: int, guard: int, growth: int | None) -> None:
     """``ValueError`` unless the accumulator is one that the golden model has, and wide enough for ``blocks`` along K.
+
+    It has as many bits for growth as they need where ``growth`` is None; no result depends on more.
     """
+    growth = max(blocks - 1, 0).bit_length() if growth is None else growth
     check_widths(guard, growth)
     width = x_fmt.sum_width(other=w_fmt) + guard + growth
     if width > _WIDEST:

@@ -26,7 +26,8 @@ _HALF, _COLUMNS = 64, 128
 _GROUP = 8
 
 
-def product(a: Lines, b: Lines, accumulate: str = "fp32", *, guard: int = 4, growth: int = 8) -> torch.Tensor:
+def product(a: Lines, b: Lines, accumulate: str = "fp32", *, guard: int = 4,
+            growth: int | None = 8) -> torch.Tensor:
     """``a b^T`` of lines (S, M, K) and (S, N, K), S of ``b`` may be 1: (S, M, N) float32.
 
     The bits of :func:`golden.matmul.matmul_blocks`.

@@ -133,6 +133,8 @@ def _difference(own, theirs, wide):
             if getattr(mine, name) != getattr(wanted, name):
                 return _words(name, f" for {role}", getattr(mine, name), getattr(wanted, name), role == "x")
     for name in ("accumulate", "guard", "growth", "order", "mode"):
+        if name == "growth" and own.growth is None:        # any that has room for the blocks
+            continue
         if getattr(own, name) != getattr(theirs, name):
             return _words(name, "", getattr(own, name), getattr(theirs, name), name not in ("order", "mode"))
     return None

@@ -13,7 +13,7 @@ from hbfp.values import given
 
 from ..formats.names import Operand
 from .chosen import twin_of
-from .formats import GROWTH, GUARD, FormatLike, Formats, data_of, format_of
+from .formats import GUARD, FormatLike, Formats, data_of, format_of
 from .layers import HBFPLayer
 from .replace import convert
 from .select import Choice, choices
@@ -56,7 +56,7 @@ class HBFPConfig:
     order: str = "block"
     accumulate: str = "fp32"
     guard: int = GUARD
-    growth: int = GROWTH
+    growth: int | None = None
     mode: str = "hbfp"
 
     def __post_init__(self):

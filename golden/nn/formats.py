@@ -26,8 +26,8 @@ MODES = ("hbfp", "emulator", "values", *PLAIN)
 #: Names of formats that differ between the roles.
 NAMED = {"int8-channel": {"x": "int8", "w": "int8-row", "g": "int8"},
          "int8-token": {"x": "int8-row", "w": "int8-row", "g": "int8-row"}}
-#: Widths of an ``aligned`` accumulator where none are given.
-GUARD, GROWTH = 4, 8
+#: Guard width of an ``aligned`` accumulator where none is given.
+GUARD = 4
 #: Fields of :class:`Formats` beside the roles.
 _OPTIONS = ("order", "accumulate", "guard", "growth", "mode")
 
@@ -45,7 +45,8 @@ class Formats:
     accumulate : str
         ``fp32`` or ``aligned``, as of :func:`golden.matmul.matmul`; ``block`` order only.
     guard, growth : int
-        Of ``aligned``: fraction bits below a block sum, and bits for 2^growth blocks along K.
+        Of ``aligned``: fraction bits below a block sum, and bits for 2^growth blocks along K; None is as many
+        bits as each product needs, which gives the results of any number that is enough.
     mode : str
         One of :data:`MODES`. ``emulator`` takes square tiles and, of a format, mantissa width and rounding; those of
         :data:`PLAIN` take the terms of a block along K. Where a role is no HBFP the mode is ``values``.
@@ -66,7 +67,7 @@ class Formats:
     order: str = "block"
     accumulate: str = "fp32"
     guard: int = GUARD
-    growth: int = GROWTH
+    growth: int | None = None
     mode: str = "hbfp"
     text: str = field(init=False, repr=False, compare=False)
 
@@ -74,8 +75,8 @@ class Formats:
         check_choice("Order", self.order, ORDERS)
         check_choice("Accumulation", self.accumulate, ACCUMULATES)
         check_choice("Mode", self.mode, MODES)
-        check_widths(self.guard, self.growth)
-        if self.accumulate != "aligned" and (self.guard, self.growth) != (GUARD, GROWTH):
+        check_widths(self.guard, 0 if self.growth is None else self.growth)
+        if self.accumulate != "aligned" and (self.guard, self.growth) != (GUARD, None):
             raise ValueError(f"Guard and growth width need accumulation 'aligned', not {self.accumulate!r}")
         for role in ("x", "w", "g"):
             if not isinstance(getattr(self, role), names.Operand):

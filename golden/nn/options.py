@@ -30,7 +30,7 @@ class FormatOptions(TypedDict, total=False):
     order: str
     accumulate: str
     guard: int
-    growth: int
+    growth: int | None
     mode: str
 
 

@@ -132,7 +132,8 @@ def encoded(x: torch.Tensor, fmt: HBFPFormat, noise: torch.Tensor | None = None,
     return Pieces(mantissa, exponent[:, 0, :, 0], top[:, 0, :, 0] == 255, fmt, (high, wide))
 
 
-def product(a: Pieces, b: Pieces, accumulate: str = "fp32", *, guard: int = 4, growth: int = 8) -> torch.Tensor:
+def product(a: Pieces, b: Pieces, accumulate: str = "fp32", *, guard: int = 4,
+            growth: int | None = 8) -> torch.Tensor:
     """:func:`golden.matmul.matmul_blocks` of (M, K) and (K, N) with blocks along K; float32."""
     side, subnormals = a.fmt.terms, a.fmt.subnormals
     a_last = a.spread(a.exponent, 0) - a.fmt.magnitude

@@ -35,7 +35,7 @@ CALLS = {
                                      "exclude": (), "seed": 1}, "module formats choices whole-"),
     "options": (gn.Formats.of, lambda: {"fmt": "hbfp8", "w": "hbfp8", "g": "hbfp8", "order": "block",
                                         "accumulate": "aligned", "guard": 4, "growth": 8, "mode": "hbfp"},
-                "formats formats formats word word whole whole word"),
+                "formats formats formats word word whole whole- word"),
     "linear layer": (gn.HBFPLinear, lambda: {"in_features": 8, "out_features": 8, "fmt": "hbfp8", "seed": 1},
                      "- - formats whole"),
     "linear": (F.linear, lambda: {"input": X, "weight": torch.ones(2, 8), "bias": torch.ones(2), "formats": "hbfp8"},

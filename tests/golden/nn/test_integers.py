@@ -100,7 +100,7 @@ def test_which_products_store_no_patches(c, o, options, calls, monkeypatch):
 
 
 def test_too_many_blocks():
-    formats = gn.Formats.of(gn.HBFPFormat(block=(1, 8)), accumulate="aligned")
+    formats = gn.Formats.of(gn.HBFPFormat(block=(1, 8)), accumulate="aligned", growth=8)
     layer = gn.HBFPConv2d(8, 8, 1, bias=False, fmt=formats)
     y = layer(torch.randn(1, 8, 46, 45))
     with pytest.raises(ValueError, match=r"^Blocks along K must be at most 2\^growth = 256 for accumulation 'aligned', "

@@ -77,12 +77,27 @@ def test_growth_lets_more_blocks_add_up():
     options = dict(fmt=gn.HBFPFormat(mantissa=4, block=(1, 1)), bias=False, accumulate="aligned")
     with pytest.raises(ValueError, match=r"^Blocks along K must be at most 2\^growth = 256 for accumulation 'aligned', "
                                          "not 257$"):
-        gn.HBFPLinear(257, 2, **options)(torch.ones(1, 257))
+        gn.HBFPLinear(257, 2, growth=8, **options)(torch.ones(1, 257))
     assert gn.HBFPLinear(257, 2, growth=9, **options)(torch.ones(1, 257)).shape == (1, 2)
     with pytest.raises(ValueError, match="^Growth width must be 0 to 16 bits, not 17$"):
         gn.Formats.of("hbfp8", accumulate="aligned", growth=17)
     with pytest.raises(ValueError, match="^Guard and growth width need accumulation 'aligned', not 'fp32'$"):
         gn.Formats.of("hbfp8", guard=5)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 256, 257, 700])
+def test_growth_that_is_not_given_is_what_the_blocks_need(blocks):
+    torch.manual_seed(blocks)
+    fmt, x = gn.HBFPFormat(mantissa=4, block=(1, 2)), torch.randn(3, 2 * blocks)
+    options = dict(bias=False, accumulate="aligned")
+    own, given = (gn.HBFPLinear(2 * blocks, 5, fmt=fmt, **options, **growth) for growth in ({}, {"growth": 16}))
+    given.load_state_dict(own.state_dict())
+    same(own(x), given(x).detach().numpy())
+    assert own.formats.growth is None and gn.Formats.read(own.formats.text) == own.formats
+    if blocks > 1:
+        short = gn.Formats.of(fmt, accumulate="aligned", growth=(blocks - 1).bit_length() - 1)
+        with pytest.raises(ValueError, match=rf"^Blocks along K must be at most .* not {blocks}$"):
+            gn.functional.linear(x, own.weight, formats=short)
 
 
 def test_stochastic_linear_takes_its_noise_from_its_stream_in_turn():
