@@ -21,12 +21,10 @@ from . import config
 from .state import weights
 
 
-@register_quantization_config(config.METHOD)
 class HBFPConfig(config.HBFPConfig, QuantizationConfigMixin):
     """The same, of the class and the name that transformers asks for where it reads ``config.json``."""
 
 
-@register_quantizer(config.METHOD)
 class HBFPQuantizer(HfQuantizer):
     """Converts a model behind the loading of its weights, which stay those of the folder; what is saved is plain, too.
 
@@ -67,3 +65,7 @@ class HBFPQuantizer(HfQuantizer):
     def is_compileable(self) -> bool:
         """``torch.compile`` traces a converted model."""
         return True
+
+
+register_quantization_config(config.METHOD)(HBFPConfig)
+register_quantizer(config.METHOD)(HBFPQuantizer)
