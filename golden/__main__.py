@@ -19,6 +19,7 @@ from .perf.balance.command import add_balance, prepare_balance
 from .perf.command import add_dispatch, add_space, prepare_dispatch, prepare_space
 from .perf.pods.command import add_pods, prepare_pods
 from .perf.silicon_command import add_silicon, prepare_silicon
+from .study.compare.command import add_compare, prepare_compare
 from .study.error_command import add_error, prepare_error
 from .study.layers_command import add_layers, prepare_layers
 from .study.schedule_command import add_schedule, prepare_schedule
@@ -32,6 +33,8 @@ EXAMPLES = """\
   python -m golden sweep --task teacher --seeds 5           fp32, hbfp8, 6, 4, 4 boosted, 3, 3 boosted
   python -m golden sweep --widths fp32,8,4,4+6 --scheduler tcp://host:8786
   python -m golden tune --trials 32 --mantissa 4,6,8        rates, widths and formats; models train as jobs
+  python -m golden compare docs/examples/formats.py         which format for a model: accuracy, QSNR, bits, area
+  python -m golden compare mine.py --formats fp32,hbfp6,mxfp6,2:4-hbfp6 --post     of weights that FP32 has learned
   python -m golden error                                    QSNR of 4, 6 and 8 bits, blocks 16 to 576
   python -m golden error --prune 2:4 --mantissa 4           pruning and quantising in both orders
   python -m golden layers --model mine.py --mantissa 4      errors of a model's operands, layer by layer
@@ -54,6 +57,7 @@ COMMANDS = {
     "train": prepare_train,
     "sweep": prepare_sweep,
     "tune": prepare_tune,
+    "compare": prepare_compare,
     "error": prepare_error,
     "layers": prepare_layers,
     "schedule": prepare_schedule,
@@ -74,7 +78,7 @@ def make_parser() -> Parser:
     """The command line."""
     parser = Parser(prog="python -m golden", description=__doc__, epilog=f"examples:\n{EXAMPLES}")
     commands = parser.add_subparsers(dest="command", metavar="|".join(COMMANDS), required=True)
-    for add in (add_train, add_tune, add_error, add_layers, add_schedule,
+    for add in (add_train, add_tune, add_compare, add_error, add_layers, add_schedule,
                 add_space, add_dispatch, add_silicon, add_pods, add_lower, add_perf, add_colocate, add_balance,
                 add_program):
         add(commands)

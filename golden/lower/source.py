@@ -1,12 +1,12 @@
 """Models from a user's Python file, whose ``model()`` and ``inputs()`` give one model or a job of several."""
 
-import runpy
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import nn
+
+from ..command.source import called, functions
 
 #: A model and a tuple, or of a job a list of models and a list of tuples.
 Source = tuple[Any, Any]
@@ -57,29 +57,6 @@ def requests(text: str, inputs: Sequence[Any]) -> Sequence[Any]:
     return given
 
 
-def functions(text: str, names: Sequence[str], others: Sequence[str] = ()) -> dict[str, Callable[..., Any]]:
-    """The functions of these names that a file defines, and of others that it may; ValueError, one line, if not."""
-    if not Path(text).is_file():
-        raise ValueError(f"Model {text} is no file")
-    try:
-        made = runpy.run_path(text)
-    except (Exception, SystemExit) as error:
-        raise ValueError(f"Model {text} does not run: {line(error)}") from error
-    wanted = [*names, *(name for name in others if name in made)]
-    for name in wanted:
-        if not callable(made.get(name)):
-            raise ValueError(f"Model {text} must define {name}()")
-    return {name: made[name] for name in wanted}
-
-
-def called(text: str, function: Callable[..., Any], *args: Any) -> Any:
-    """What a function of a file gives; ValueError, one line, if it raises an error."""
-    try:
-        return function(*args)
-    except (Exception, SystemExit) as error:
-        raise ValueError(f"Model {text} does not run: {line(error)}") from error
-
-
 def job(models: Sequence[Any], text: str) -> Sequence[nn.Module]:
     """The models that ``model()`` of a file gives as a job; ValueError, one line, if there are none, or others."""
     if not models:
@@ -100,8 +77,3 @@ def _several(models, inputs, text):
     if len(each) != len(models):
         raise ValueError(f"inputs() of {text} must give a tuple for each of the {len(models)} models, not {len(each)}")
     return [model.eval() for model in models], each
-
-
-def line(error: BaseException) -> str:
-    """An error as one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -43,7 +43,7 @@ def sweep(runs: Sequence[Run], folder: str | Path, *, jobs: int = -1, scheduler:
         The results, in the order of ``runs``.
     """
     folder = Path(folder).resolve()
-    with dask_workers(scheduler) if scheduler else nullcontext(), _bar(console, len(runs)) as advance:
+    with dask_workers(scheduler) if scheduler else nullcontext(), bar(console, len(runs)) as advance:
         results = []
         for result in joblib.Parallel(jobs, return_as="generator")(joblib.delayed(_one)(run, folder) for run in runs):
             results.append(result)
@@ -51,20 +51,20 @@ def sweep(runs: Sequence[Run], folder: str | Path, *, jobs: int = -1, scheduler:
     return results
 
 
-class _bar:
-    """A progress bar over runs, or nothing."""
+class bar:
+    """A progress bar over runs, or nothing; a context, in which it is called after each."""
 
-    def __init__(self, console, total):
+    def __init__(self, console: Console | None, total: int, text: str = "training") -> None:
         self.progress = None if console is None else Progress(
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
             console=console)
-        self.total = total
+        self.total, self.text = total, text
 
     def __enter__(self):
         if self.progress is None:
             return lambda: None
         self.progress.start()
-        task = self.progress.add_task("training", total=self.total)
+        task = self.progress.add_task(self.text, total=self.total)
         return lambda: self.progress.advance(task)
 
     def __exit__(self, *_):

@@ -1,0 +1,110 @@
+"""What is compared: a format by name, boosted in the last epoch, or sparse, and what is known of its hardware."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from hbfp.figures import figure
+from hbfp.format import HBFPFormat
+
+from ...formats import names
+from ...nn import Formats
+from ...spec.numbers import Number
+
+_BOOST = re.compile(r"(h?bfp.*)\+(\d{1,2})")
+_SPARSE = re.compile(r"\d{1,3}:\d{1,3}|\d{1,2}%")
+#: What a name may have beside that of a format.
+RULE = ("+B behind HBFP for B bits in the last epoch and in the first and last layer, N:M- or P%- before it to prune "
+        "before converting, or the same behind it to prune what was converted")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One column of the comparison.
+
+    Parameters
+    ----------
+    name : str
+        As it was given.
+    formats : Formats or None
+        Of all products; None is FP32, in torch's own sums.
+    boost : int
+        Mantissa width of the last epoch and of the first and last layer; 0: the same as of the others.
+    sparsity : str
+        N:M of the weights along K, or P% of each weight tensor; "" is dense.
+    after : bool
+        Whether converted weights are pruned, not FP32 ones.
+    """
+    name: str
+    formats: Formats | None
+    boost: int = 0
+    sparsity: str = ""
+    after: bool = False
+
+    @classmethod
+    def of(cls, name: str) -> "Choice":
+        """The choice of a name; ValueError with one line if it is none."""
+        sparsity, rest, after = "", name, False
+        head, dash, tail = name.partition("-")
+        if dash and _SPARSE.fullmatch(head):
+            sparsity, rest = head, tail
+        elif "-" in name and _SPARSE.fullmatch(name.rpartition("-")[2]):
+            rest, _, sparsity = name.rpartition("-")
+            after = True
+        boosted = _BOOST.fullmatch(rest.lower())
+        if rest.lower() == "fp32":
+            return cls(name=name, formats=None, sparsity=sparsity, after=after)
+        try:
+            formats = Formats.of(boosted[1] if boosted else rest)
+            boost = int(boosted[2]) if boosted else 0
+            if boost:
+                formats.with_mantissa(boost)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"format {name}: {error}; with {RULE}" if "Name of" in str(error)
+                             else f"format {name}: {error}") from error
+        if boost and boost < formats.x.mantissa:
+            raise ValueError(f"format {name}: a boost must be {formats.x.mantissa} bits or more, not {boost}")
+        return cls(name=name, formats=formats, boost=boost, sparsity=sparsity, after=after)
+
+    @property
+    def bits(self) -> float:
+        """Bits a value, with its share of what a block shares: the mean of inputs, weights and gradients."""
+        if self.formats is None:
+            return 32.0
+        return sum(map(names.bits, self.formats.roles)) / 3
+
+    def measured(self, what: str) -> float | None:
+        """A figure of the core that multiplies so, of :data:`FIGURES`; None where none was measured."""
+        key = self._core()
+        file, groups = FIGURES[what]
+        for group in groups if key else ():
+            try:
+                return float(figure(f"{file}.{group}.{key}.core"))
+            except LookupError:
+                continue
+        return None
+
+    def _core(self) -> str | None:
+        """The name that figures have for the core of all three products, if it has one."""
+        if self.boost or self.sparsity:
+            return None
+        if self.formats is None:
+            return "fp32"
+        x, w, g = self.formats.roles
+        if not x == w == g:
+            return None
+        if isinstance(x, Number):
+            return {"int8": "int8", "bf16": "bf16"}.get(x.name)
+        if x != HBFPFormat(mantissa=x.mantissa):            # other blocks, exponents and roundings have other cores
+            return None
+        sums = self.formats.accumulate
+        return f"hbfp{x.mantissa}" + (f"_{sums}" if sums != "fp32" else "")
+
+    def json(self) -> dict[str, Any]:
+        """What a report has of it."""
+        return {"name": self.name, "bits": self.bits, "area": self.measured("area"), "energy": self.measured("energy")}
+
+
+#: What was measured of cores of 32 x 32: the file of figures, and where in it; NAND2-equivalents and fJ a
+#: multiply-accumulate.
+FIGURES = {"area": ("area", ("cores", "floats", "integers")), "energy": ("energy", ("cores",))}
