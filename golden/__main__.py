@@ -34,7 +34,7 @@ EXAMPLES = """\
   python -m golden sweep --widths fp32,8,4,4+6 --scheduler tcp://host:8786
   python -m golden tune --trials 32 --mantissa 4,6,8        rates, widths and formats; models train as jobs
   python -m golden compare docs/examples/formats.py         which format for a model: accuracy, QSNR, bits, area
-  python -m golden compare mine.py --formats fp32,hbfp6,mxfp6,2:4-hbfp6 --post     of weights that FP32 has learned
+  python -m golden compare docs/examples/training.py --formats fp32,hbfp6,mxfp6,2:4-hbfp6 --post    weights of FP32
   python -m golden error                                    QSNR of 4, 6 and 8 bits, blocks 16 to 576
   python -m golden error --prune 2:4 --mantissa 4           pruning and quantising in both orders
   python -m golden layers --model mine.py --mantissa 4      errors of a model's operands, layer by layer

@@ -78,7 +78,7 @@ def prepare_compare(args: argparse.Namespace) -> Callable[[], int | None]:
     _check(choices, post)
     work = Work(text=str(Path(model).resolve()), digest=digest(*map(str, filter(None, (model, checkpoint, data)))),
                 seeds=tuple(range(seeds if user.trains and not checkpoint else 1)), data=data, epochs=epochs, post=post,
-                checkpoint=checkpoint and str(Path(checkpoint).resolve()))
+                checkpoint=str(Path(checkpoint).resolve()) if checkpoint else "")
     return partial(_compare, work, user, names, folder, jobs, scheduler, args.json)
 
 

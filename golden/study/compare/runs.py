@@ -1,7 +1,7 @@
 """One format, all seeds: trained from the first weights, or judged with weights that FP32 has learned.
 
-A run goes on where it was killed, to the same bits: what a step does follows from the state before it, from the seed and
-from the step's number.
+A run goes on where it was killed, to the same bits: what a step does follows from the state before it, from the seed
+and from the step's number.
 """
 
 import hashlib
@@ -83,9 +83,9 @@ def run(work: Work, name: str, folder: Path, every: float = 30.0,
     Returns
     -------
     dict
-        ``name``; ``values``, the metric of each seed; ``curves``, losses of each seed's steps; ``qsnr`` in dB of operands
-        x, w and g of the first seed (None: exact, or not there); ``together``, whether seeds were one job, or why not;
-        ``seconds``.
+        ``name``; ``values``, the metric of each seed; ``curves``, losses of each seed's steps; ``qsnr`` in dB of
+        operands x, w and g of the first seed (None: exact, or not there); ``together``, whether seeds were one job, or
+        why not; ``seconds``.
     """
     done = folder / f"{work.key(Choice.of(name))}.json"
     if done.exists():

@@ -77,7 +77,8 @@ class User:
         """The optimiser of a model's parameters."""
         found = called(self.text, self.made["optimiser"], net.parameters())
         if not isinstance(found, torch.optim.Optimizer):
-            raise ValueError(f"optimiser() of {self.text} must give a torch.optim.Optimizer, not {type(found).__name__}")
+            raise ValueError(f"optimiser() of {self.text} must give a torch.optim.Optimizer, not "
+                             f"{type(found).__name__}")
         return found
 
     def batches(self, name: str = "batches") -> Iterator[Batch]:

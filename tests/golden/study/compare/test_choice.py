@@ -1,0 +1,55 @@
+"""What is compared, by name, with what was measured of its hardware."""
+
+import re
+
+import pytest
+
+pytest.importorskip("torch")
+
+from golden.study.compare.choice import Choice  # noqa: E402
+from hbfp.figures import figure  # noqa: E402
+
+
+@pytest.mark.parametrize("name, width, boost, sparsity, after", [
+    ("hbfp4", 4, 0, "", False), ("hbfp4_1x64+6", 4, 6, "", False), ("2:4-hbfp6", 6, 0, "2:4", False),
+    ("hbfp6-2:4", 6, 0, "2:4", True), ("50%-hbfp8-sr", 8, 0, "50%", False), ("hbfp8-sr-10%", 8, 0, "10%", True)])
+def test_names(name, width, boost, sparsity, after):
+    choice = Choice.of(name)
+    assert choice.formats.x.mantissa == width
+    assert (choice.name, choice.boost, choice.sparsity, choice.after) == (name, boost, sparsity, after)
+
+
+def test_fp32_is_no_format():
+    assert Choice.of("FP32").formats is None and Choice.of("fp32").bits == 32
+    assert Choice.of("2:4-fp32").sparsity == "2:4"
+
+
+@pytest.mark.parametrize("name, key", [
+    ("fp32", "floats.fp32"), ("bf16", "floats.bf16"), ("int8", "integers.int8"), ("hbfp8", "cores.hbfp8"),
+    ("hbfp4_1x32", "cores.hbfp4"), ("hbfp8@aligned", "cores.hbfp8_aligned"), ("hbfp8@fp24", "cores.hbfp8_fp24"),
+    ("bfp6_1x32_e10", "cores.hbfp6")])
+def test_area_is_the_measured_one(name, key):
+    assert Choice.of(name).measured("area") == figure(f"area.{key}.core")
+
+
+@pytest.mark.parametrize("name", ["hbfp5", "hbfp4_1x16", "hbfp8-sr", "hbfp8_e8", "mxfp8", "int8-token", "msfp16",
+                                  "hbfp4+6", "2:4-hbfp8", "2:4-fp32", "hbfp6@fp24"])
+def test_what_was_not_measured_has_no_area(name):
+    assert Choice.of(name).measured("area") is None and Choice.of(name).measured("energy") is None
+
+
+def test_energy():
+    names = ("fp32", "bf16", "int8", "hbfp8", "hbfp6", "hbfp4")
+    assert [Choice.of(name).measured("energy") for name in names] == [figure(f"energy.cores.{name}.core")
+                                                                      for name in names]
+
+
+@pytest.mark.parametrize("name, message", [
+    ("mxfp4+6", "Name of a format must be hbfpW .*, not 'mxfp4\\+6'; with \\+B behind HBFP"),
+    ("hbfp6+4", "a boost must be 6 bits or more, not 4$"),
+    ("hbfp4+17", "Mantissa width must be 2 to 16 bits, not 17$"),
+    ("hbfp8@fp12", "Accumulation must be one of fp32, aligned, fp24, bf16, not 'fp12'$"),
+    ("", "Name of a format must be ")])
+def test_wrong_names(name, message):
+    with pytest.raises(ValueError, match=f"^format {re.escape(name)}: {message}"):
+        Choice.of(name)
