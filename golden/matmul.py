@@ -75,8 +75,8 @@ def matmul_blocks(x: Blocks, w: Blocks, accumulate: str = "fp32", *, guard: int 
                   plain: bool = False) -> np.ndarray:
     """:func:`matmul` of operands that are :class:`~golden.bfp.Blocks` already.
 
-    ``w`` is encoded with ``axis=0``. ``growth`` None is as much as the blocks along K need. ``plain`` takes the defining
-    integer path.
+    ``w`` is encoded with ``axis=0``. ``growth`` None is as much as the blocks along K need. ``plain`` takes the
+    defining integer path.
     """
     check_choice("Accumulation", accumulate, ACCUMULATES)
     check_kind("x", x, Blocks)

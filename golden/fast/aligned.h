@@ -17,11 +17,12 @@ struct Exponents {
     const int64_t *row, *block;
 };
 
-// M rows and a vector of columns, all blocks: exact block sums, shifted to the running sum or that to it, rounding half
-// up. Integers are twice the law's, b being scaled so: that leaves a bit for the half. `sum` and `power` as vectors.
+// M rows and a vector of columns: exact block sums, shifted to the running sum or that to it, rounding half up. Integers
+// are twice the law's, b being scaled so: that leaves a bit for the half. `sum` and `power` are rows of vectors; `more`:
+// the sums go on from there.
 template <class T, int M>
 inline void align(const T *a, const Rows &at, const Exponents &ea, int64_t m, const T *b, const int32_t *eb, int64_t lde,
-                  typename Aligned<T>::Int *sum, typename Aligned<T>::Int *power) {
+                  typename Aligned<T>::Int *sum, typename Aligned<T>::Int *power, bool more) {
     typedef typename Aligned<T>::Int Int;
     typedef typename Vectors<T>::Type V;
     typedef Vector<Int> I;
@@ -29,6 +30,10 @@ inline void align(const T *a, const Rows &at, const Exponents &ea, int64_t m, co
     constexpr Int LONGEST = 8 * sizeof(Int) - 1;
     const I most = I{} + LONGEST;
     I total[M] = {}, last[M] = {};
+    for (int i = 0; more && i < M; i++) {
+        get(total[i], sum + i * LANES);
+        get(last[i], power + i * LANES);
+    }
     for (int64_t j = 0; j < at.blocks; j++) {
         V p[M] = {};
         const T *from = a + at.block[j];
@@ -41,7 +46,7 @@ inline void align(const T *a, const Rows &at, const Exponents &ea, int64_t m, co
         get_whole<Int>(column, eb + j * lde);
         for (int i = 0; i < M; i++) {
             const I fresh = convert<Int>(p[i]), step = column + Int(ea.data[ea.row[m + i] + ea.block[j]]);
-            if (!j) last[i] = step;
+            if (!j && !more) last[i] = step;
             const I ahead = step - last[i], later = ahead > 0, back = -ahead;
             I shift = select(later, ahead, back);
             shift = select(shift > most, most, shift);
@@ -82,24 +87,33 @@ inline void round_all(const Int *total, const Int *exponent, int64_t count, int3
 }
 
 // y (m, n) of mantissas a (m, k) and b (k, n, packed, times 2^(guard + 1)) with exponents ea and eb (blocks, n to whole
-// panels).
+// panels). All rows take some blocks at a time, which stay in the caches.
 template <class T>
 void multiply_aligned(const T *a, const Rows &at, const Exponents &ea, const T *packed, const int32_t *eb,
                       int64_t n_count, int64_t lde, int32_t guard, float *y, const Flush &flush) {
     typedef typename Aligned<T>::Int Int;
     constexpr int64_t ROWS = by_registers(8, 4, 2), WIDE = Vectors<T>::LANES;
     const int64_t k = at.depth();
-    alignas(64) Int sum[ROWS * WIDE], power[ROWS * WIDE];
-    for (int64_t c = 0; c < n_count; c += WIDE)
-        for (int64_t m = 0; m < at.count; m += ROWS) {
-            const int64_t rows = std::min(ROWS, at.count - m), columns = std::min(WIDE, n_count - c);
-            if (rows == ROWS) align<T, ROWS>(a, at, ea, m, packed + c * k, eb + c, lde, sum, power);
-            else
-                for (int64_t i = 0; i < rows; i++)
-                    align<T, 1>(a, at, ea, m + i, packed + c * k, eb + c, lde, sum + i * WIDE, power + i * WIDE);
-            for (int64_t i = 0; i < rows; i++)
-                round_all(sum + i * WIDE, power + i * WIDE, columns, guard + 1, y + (m + i) * n_count + c, flush);
-        }
+    std::vector<Int> sum(at.count * WIDE), power(at.count * WIDE);
+    for (int64_t c = 0; c < n_count; c += WIDE) {
+        int64_t done = 0, block = 0;
+        in_parts(at, IN_CACHE / (WIDE * int64_t(sizeof(T))), [&](const Rows &part) {
+            const Exponents own{ea.data, ea.row, ea.block + block};
+            const T *b = packed + c * k + done * WIDE;
+            const int32_t *last = eb + block * lde + c;
+            for (int64_t m = 0; m < at.count; m += ROWS)
+                if (at.count - m >= ROWS)
+                    align<T, ROWS>(a, part, own, m, b, last, lde, &sum[m * WIDE], &power[m * WIDE], block > 0);
+                else
+                    for (int64_t i = m; i < at.count; i++)
+                        align<T, 1>(a, part, own, i, b, last, lde, &sum[i * WIDE], &power[i * WIDE], block > 0);
+            done += part.depth();
+            block += part.blocks;
+        });
+        const int64_t columns = std::min(WIDE, n_count - c);
+        for (int64_t m = 0; m < at.count; m++)
+            round_all(&sum[m * WIDE], &power[m * WIDE], columns, guard + 1, y + m * n_count + c, flush);
+    }
 }
 
 }  // namespace

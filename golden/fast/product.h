@@ -184,18 +184,35 @@ void multiply_packed(const T *a, const Rows &at, const T *packed, int64_t n, flo
     }
 }
 
+// Bytes of a panel that stay in the caches while all rows of a are multiplied with it.
+constexpr int64_t IN_CACHE = 1 << 17;
+
+// Calls with blocks of `at`, ascending, of `terms` together, or one block.
+template <class Call> inline void in_parts(const Rows &at, int64_t terms, const Call &call) {
+    for (int64_t first = 0, last; first < at.blocks; first = last) {
+        int64_t k = at.terms[first];
+        for (last = first + 1; last < at.blocks && k + at.terms[last] <= terms; last++) k += at.terms[last];
+        call(Rows{at.row, at.count, at.block + first, at.terms + first, last - first, at.stride});
+    }
+}
+
 // The same for b that is packed on the way, a panel at a time, into `work` of k * 64 numbers.
 template <class T, class Rule>
 void multiply(const T *a, const Rows &at, const float *b, int64_t bk, int64_t bn, int64_t n, float *y, int64_t ldy,
               T *work, const Rule &rule) {
-    const int64_t k = at.depth();
     for (int64_t first = 0; first < n; first += panel_width<T>(n - first)) {
         const int64_t lanes = panel_width<T>(n - first), columns = std::min(lanes, n - first);
-        const T *packed = work;
-        if constexpr (sizeof(T) == sizeof(float))
-            if (bn == 1 && bk == lanes && columns == lanes) packed = b + first;
-        if (packed == work) pack(b + first * bn, bk, bn, k, columns, lanes, work);
-        multiply_packed(a, at, packed, columns, y + first, ldy, false, rule);
+        int64_t done = 0;
+        in_parts(at, IN_CACHE / (lanes * int64_t(sizeof(T))), [&](const Rows &part) {
+            const float *from = b + done * bk + first * bn;
+            const int64_t k = part.depth();
+            const T *packed = work;
+            if constexpr (sizeof(T) == sizeof(float))
+                if (bn == 1 && bk == lanes && columns == lanes) packed = from;
+            if (packed == work) pack(from, bk, bn, k, columns, lanes, work);
+            multiply_packed(a, part, packed, columns, y + first, ldy, done > 0, rule);
+            done += k;
+        });
     }
 }
 

@@ -26,7 +26,7 @@ from .record import watcher
 #: A number for each dimension of images or volumes.
 Sides = tuple[int, ...]
 #: Dimensions of images and volumes -> the order of a kernel's in K.
-_ORDER = {2: (0, 1), 3: (1, 2, 0)}
+ORDER = {2: (0, 1), 3: (1, 2, 0)}
 
 
 def channels_last(x: torch.Tensor, padding: Sequence[int]) -> torch.Tensor:
@@ -54,7 +54,7 @@ def view(x: torch.Tensor, size: Sides, stride: Sides, dilation: Sides) -> torch.
     n, *sides, c = x.shape
     steps = [math.prod(sides[i + 1:]) * c for i in range(len(sides))]
     out = [(side - d * (k - 1) - 1) // s + 1 for side, k, s, d in zip(sides, size, stride, dilation, strict=True)]
-    order = _ORDER[len(sides)]
+    order = ORDER[len(sides)]
     return x.as_strided((n, *out, *(size[i] for i in order), c),
                         (math.prod(sides) * c, *(s * step for s, step in zip(stride, steps, strict=True)),
                          *(dilation[i] * steps[i] for i in order), 1))
@@ -126,12 +126,12 @@ def taps(shape: tuple[int, ...], size: Sides, stride: Sides, dilation: Sides) ->
 
 def weight_matrix(w: torch.Tensor) -> torch.Tensor:
     """``w`` (O, C, kh, kw) as the matrix (K, O) that patches are multiplied with."""
-    return w.permute(*(2 + i for i in _ORDER[w.dim() - 2]), 1, 0).reshape(-1, w.shape[0]).contiguous()
+    return w.permute(*(2 + i for i in ORDER[w.dim() - 2]), 1, 0).reshape(-1, w.shape[0]).contiguous()
 
 
 def weights(matrix: torch.Tensor, size: Sides) -> torch.Tensor:
     """The way back: (K, O), or any shape of as many numbers, as (O, C, *size)."""
-    order = _ORDER[len(size)]
+    order = ORDER[len(size)]
     taps = matrix.reshape(*(size[i] for i in order), -1, matrix.shape[-1])
     return taps.permute(-1, -2, *(order.index(i) for i in range(len(size))))
 
