@@ -86,18 +86,38 @@ inline void round_all(const Int *total, const Int *exponent, int64_t count, int3
     for (int64_t i = 0; i < count; i++) y[i] = rounded(total[i], exponent[i] - less, flush);
 }
 
+// b (k, n), rows without gaps, in panels of a vector's columns, times 2^(guard + 1).
+template <class T> std::vector<T> aligned_panels(const float *b, int64_t k, int64_t n, int32_t guard) {
+    constexpr int64_t LANES = Vectors<T>::LANES;
+    std::vector<T> packed(k * (n + LANES));
+    for (int64_t c = 0; c < n; c += LANES)
+        pack(b + c, n, 1, k, std::min(LANES, n - c), LANES, packed.data() + c * k);
+    for (T &v : packed) v *= T(2 << guard);
+    return packed;
+}
+
+// Whether integers are far from the ends of int32, by what a part of the terms may add.
+inline bool within(const int32_t *sum, int64_t count) {
+    int32_t most = 0;
+    for (int64_t i = 0; i < count; i++) most |= sum[i] ^ sum[i] >> 31;
+    return most < 1 << 30;
+}
+
 // y (m, n) of mantissas a (m, k) and b (k, n, packed, times 2^(guard + 1)) with exponents ea and eb (blocks, n to whole
-// panels). All rows take some blocks at a time, which stay in the caches.
+// panels). All rows take some blocks at a time, which stay in the caches. `most`, if not 0: terms that add less than
+// 2^30 to a sum; false where a sum went beyond that, and y then holds anything.
 template <class T>
-void multiply_aligned(const T *a, const Rows &at, const Exponents &ea, const T *packed, const int32_t *eb,
-                      int64_t n_count, int64_t lde, int32_t guard, float *y, const Flush &flush) {
+bool multiply_aligned(const T *a, const Rows &at, const Exponents &ea, const T *packed, const int32_t *eb,
+                      int64_t n_count, int64_t lde, int32_t guard, int64_t most, float *y, const Flush &flush) {
     typedef typename Aligned<T>::Int Int;
     constexpr int64_t ROWS = by_registers(8, 4, 2), WIDE = Vectors<T>::LANES;
-    const int64_t k = at.depth();
+    const int64_t k = at.depth(), cached = IN_CACHE / (WIDE * int64_t(sizeof(T)));
+    bool fits = true;
     std::vector<Int> sum(at.count * WIDE), power(at.count * WIDE);
     for (int64_t c = 0; c < n_count; c += WIDE) {
         int64_t done = 0, block = 0;
-        in_parts(at, IN_CACHE / (WIDE * int64_t(sizeof(T))), [&](const Rows &part) {
+        in_parts(at, most ? std::min(cached, most) : cached, [&](const Rows &part) {
+            if (!fits) return;
             const Exponents own{ea.data, ea.row, ea.block + block};
             const T *b = packed + c * k + done * WIDE;
             const int32_t *last = eb + block * lde + c;
@@ -109,11 +129,15 @@ void multiply_aligned(const T *a, const Rows &at, const Exponents &ea, const T *
                         align<T, 1>(a, part, own, i, b, last, lde, &sum[i * WIDE], &power[i * WIDE], block > 0);
             done += part.depth();
             block += part.blocks;
+            if constexpr (sizeof(T) == sizeof(float))
+                if (most) fits = within(sum.data(), sum.size());
         });
+        if (!fits) return false;
         const int64_t columns = std::min(WIDE, n_count - c);
         for (int64_t m = 0; m < at.count; m++)
             round_all(&sum[m * WIDE], &power[m * WIDE], columns, guard + 1, y + m * n_count + c, flush);
     }
+    return true;
 }
 
 }  // namespace

@@ -69,8 +69,9 @@ def multiply(a: Operand, b: Operand, guard: int, *, turned: bool = False,
              places: Places | None = None) -> np.ndarray:
     """(M, N) float32 of a (M, K) and b (K, N).
 
-    Where block sums have at most 24 bits and no running sum can leave int32, block sums are float32 and the accumulator
-    is int32; else they are float64 and int64. The hardware's width does not matter, since it never overflows.
+    Where block sums have at most 24 bits and no running sum leaves int32, block sums are float32 and the accumulator is
+    int32; else they are float64 and int64. Whether one does is known before, or else seen after so many blocks as may
+    not lead there from below 2^30. The hardware's width does not matter, since it never overflows.
 
     Parameters
     ----------
@@ -97,7 +98,9 @@ def multiply(a: Operand, b: Operand, guard: int, *, turned: bool = False,
     b_last = np.zeros((blocks, -(-n // 32) * 32), np.int32)                    # whole panels
     b_last[:, :n] = b.last
     largest = side * a.fmt.limit * b.fmt.limit
-    wide = largest >> 24 > 0 or (largest << guard) * blocks > _INT32
+    at_once = (_INT32 - 2 ** 20) // (largest << guard + 1)             # blocks, from a running sum below 2^30 on
+    most = 0 if (largest << guard) * blocks <= _INT32 else at_once * side or -1
+    most = -1 if largest >> 24 else most
     flush, other = kernels.flush_of(a.fmt.subnormals), np.ascontiguousarray(b.mantissa)
 
     def part(low, high):
@@ -105,7 +108,7 @@ def multiply(a: Operand, b: Operand, guard: int, *, turned: bool = False,
             flat.ctypes.data, places.row.ctypes.data + 8 * low, high - low, places.block.ctypes.data, terms.ctypes.data,
             blocks, places.stride, a_last.ctypes.data, places.last_row.ctypes.data + 8 * low,
             places.last_block.ctypes.data, flat.size, other.ctypes.data, b_last.ctypes.data, n, b_last.shape[1], guard,
-            wide, y.ctypes.data + 4 * low * n, ctypes.addressof(flush))
+            most, y.ctypes.data + 4 * low * n, ctypes.addressof(flush))
     if y.size and k:
         kernels.split(m, m * n * k * 0.05, part, 8)
     else:

@@ -313,9 +313,25 @@ void mantissas(const float *x, int64_t ldx, INT *m, int64_t ldm, int32_t *expone
                const Format &f, std::vector<float> &values, std::vector<uint32_t> &largest, std::vector<double> &scale) {
     Span span{};
     values.resize(h * columns);
+    convert(x, ldx, values.data(), columns, noise, ldn, h, columns, high, wide, f, span);
+    if (high == 1 && h == 1) {                                      // block by block, each in one go
+        for (int64_t c = 0, b = 0; c < columns; c += wide, b++) {
+            const int64_t n = std::min(wide, columns - c);
+            const int32_t top = int32_t(largest_of<0>(x + c, n) >> 23);
+            const int32_t e = std::min(std::max(top - 126, f.lowest), f.highest);
+            exponent[b] = e;
+            invalid[b] = top == 255;
+            const double unit = power(f.magnitude - e);
+            if (top == 255) std::fill(m + c, m + c + n, INT(0));
+            else if (std::abs(f.magnitude - e) <= 126)
+                for (int64_t j = c; j < c + n; j++) m[j] = INT(values[j] * float(unit));
+            else
+                for (int64_t j = c; j < c + n; j++) m[j] = INT(double(values[j]) * unit);
+        }
+        return;
+    }
     largest.assign(columns, 0);
     scale.resize(columns);
-    convert(x, ldx, values.data(), columns, noise, ldn, h, columns, high, wide, f, span);
     for (int64_t i = 0; i < h; i++)
         for (int64_t j = 0; j < columns; j++)
             largest[j] = std::max(largest[j], word(x[i * ldx + j]) & 0x7FFFFFFF);

@@ -43,11 +43,11 @@ void NAME(const float *x, INT *m, int32_t *exponent, uint8_t *invalid, const int
     std::vector<float> values; \
     std::vector<uint32_t> largest; \
     std::vector<double> scale; \
-    for (int64_t b = first; b < last; b++) { \
-        const int64_t top = b % bands * high, at = (b / bands * rows + top) * columns; \
-        mantissas(x + at, columns, m + at, columns, exponent + b * blocks, invalid + b * blocks, \
-                  noise ? noise + at : nullptr, columns, std::min(high, rows - top), columns, high, wide, *f, values, \
-                  largest, scale); \
+    const int64_t most = high == 1 && columns && columns % wide == 0 ? std::max<int64_t>(1, 2048 / columns) : 1; \
+    for (int64_t b = first; b < last; b += most) {                  /* several rows of whole blocks as one */ \
+        const int64_t top = b % bands * high, at = (b / bands * rows + top) * columns, n = std::min(most, last - b) * columns; \
+        mantissas(x + at, n, m + at, n, exponent + b * blocks, invalid + b * blocks, noise ? noise + at : nullptr, n, \
+                  std::min(high, rows - top), n, high, wide, *f, values, largest, scale); \
     } \
 }
 HBFP_MANTISSAS(hbfp_mantissas, int32_t)
@@ -120,26 +120,20 @@ void hbfp_packed_product(const float *a, const int64_t *row, int64_t m_count, co
 }
 
 // y (m, n): see multiply_aligned(); a (m, k) lies as Rows says, its exponents as Exponents; b (k, n) has contiguous rows.
-// `wide` where a block's sum or the accumulator needs more than float and int32 hold.
+// `most`: 0 where float and int32 hold every block's sum and every running sum; below that where they do not; above, of
+// sums of blocks that float holds, as multiply_aligned() has it.
 void hbfp_aligned(const float *a, const int64_t *row, int64_t m, const int64_t *block, const int64_t *terms,
                   int64_t blocks, int64_t stride, const int32_t *ea, const int64_t *ea_row, const int64_t *ea_block,
-                  int64_t size, const float *b, const int32_t *eb, int64_t n, int64_t lde, int32_t guard, int32_t wide,
+                  int64_t size, const float *b, const int32_t *eb, int64_t n, int64_t lde, int32_t guard, int64_t most,
                   float *y, const Flush *flush) {
     const Rows at{row, m, block, terms, blocks, stride};
     const Exponents exponents{ea, ea_row, ea_block};
-    const int64_t lanes = wide ? Vectors<double>::LANES : Vectors<float>::LANES, k = at.depth();
-    std::vector<double> doubles(wide ? k * (n + lanes) : 0), wide_a;
-    std::vector<float> floats(wide ? 0 : k * (n + lanes));
-    for (int64_t c = 0; c < n; c += lanes) {
-        const int64_t columns = std::min(lanes, n - c);
-        if (wide) pack(b + c, n, 1, k, columns, lanes, doubles.data() + c * k);
-        else pack(b + c, n, 1, k, columns, lanes, floats.data() + c * k);
+    if (most >= 0) {
+        const std::vector<float> packed = aligned_panels<float>(b, at.depth(), n, guard);
+        if (multiply_aligned(a, at, exponents, packed.data(), eb, n, lde, guard, most, y, *flush)) return;
     }
-    for (double &v : doubles) v *= double(2 << guard);
-    for (float &v : floats) v *= float(2 << guard);
-    if (wide) wide_a.assign(a, a + size);
-    if (wide) multiply_aligned(wide_a.data(), at, exponents, doubles.data(), eb, n, lde, guard, y, *flush);
-    else multiply_aligned(a, at, exponents, floats.data(), eb, n, lde, guard, y, *flush);
+    const std::vector<double> packed = aligned_panels<double>(b, at.depth(), n, guard), wide(a, a + size);
+    multiply_aligned(wide.data(), at, exponents, packed.data(), eb, n, lde, guard, 0, y, *flush);
 }
 
 // x (N, C, D, H, W), any strides, into y, zeroed and of any strides with channels or columns without gaps, from depth

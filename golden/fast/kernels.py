@@ -109,7 +109,7 @@ def load(path: Path) -> ctypes.CDLL:
             ("hbfp_pack", [_PTR, *[_I64] * 4, _PTR]),
             ("hbfp_packed_product", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR, _I64, _PTR, _I64]),
             ("hbfp_aligned", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, *[_PTR] * 3, _I64, _PTR, _PTR, _I64, _I64, _I32,
-                              _I32, _PTR, _PTR]),
+                              _I64, _PTR, _PTR]),
             ("hbfp_lay", [_PTR, _PTR, _PTR]),
             ("hbfp_patches", [_PTR, _PTR, _I64, _I64, *[_PTR] * 3, _I64, _I64, _PTR]),
             ("hbfp_patches_turned", [_PTR, _PTR, _I64, _I64, *[_PTR] * 4]),

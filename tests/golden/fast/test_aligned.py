@@ -93,6 +93,22 @@ def test_accumulator_at_the_end_of_int32(blocks):
         check(-x, w, fmt, "aligned", guard=guard)
 
 
+@pytest.mark.parametrize("blocks", [257, 520, 1100])
+@pytest.mark.parametrize("guard", [4, 9, 12])
+def test_sums_that_leave_int32_and_some_that_do_not(blocks, guard):
+    # Of the rows, some stay near zero, some go beyond and come back, some stay there; each alone, and all together.
+    fmt, rng = HBFPFormat(block=(1, 32)), np.random.default_rng(guard)
+    x, w = np.full((5, 32 * blocks), 127, np.float32), np.full((32 * blocks, 3), 127, np.float32)
+    x[0] *= rng.choice([-1, 1], 32 * blocks)
+    x[1, 32 * blocks // 2:] *= -1
+    x[2] = rng.integers(-127, 128, 32 * blocks)
+    x[3] *= -1
+    x[:, 5], w[:, 1] = np.ldexp(x[:, 5], 3), rng.integers(-127, 128, 32 * blocks)
+    check(x, w, fmt, "aligned", guard=guard, growth=12)
+    for row in x:
+        check(row[None].copy(), w, fmt, "aligned", guard=guard, growth=12)
+
+
 def test_nothing_to_add():
     for shape in ((0, 5, 3), (3, 5, 0), (3, 0, 4)):
         m, k, n = shape
