@@ -86,12 +86,12 @@ inline void round_all(const Int *total, const Int *exponent, int64_t count, int3
     for (int64_t i = 0; i < count; i++) y[i] = rounded(total[i], exponent[i] - less, flush);
 }
 
-// b (k, n), rows without gaps, in panels of a vector's columns, times 2^(guard + 1).
-template <class T> std::vector<T> aligned_panels(const float *b, int64_t k, int64_t n, int32_t guard) {
+// b (k, n) in panels of a vector's columns, times 2^(guard + 1).
+template <class T> std::vector<T> aligned_panels(const float *b, int64_t bk, int64_t bn, int64_t k, int64_t n, int32_t guard) {
     constexpr int64_t LANES = Vectors<T>::LANES;
     std::vector<T> packed(k * (n + LANES));
     for (int64_t c = 0; c < n; c += LANES)
-        pack(b + c, n, 1, k, std::min(LANES, n - c), LANES, packed.data() + c * k);
+        pack(b + c * bn, bk, bn, k, std::min(LANES, n - c), LANES, packed.data() + c * k);
     for (T &v : packed) v *= T(2 << guard);
     return packed;
 }
@@ -138,6 +138,18 @@ bool multiply_aligned(const T *a, const Rows &at, const Exponents &ea, const T *
             round_all(&sum[m * WIDE], &power[m * WIDE], columns, guard + 1, y + m * n_count + c, flush);
     }
     return true;
+}
+
+// Float and int32 as far as `most` says, as of multiply_aligned(), or below 0 not at all; else double and int64.
+inline void multiply_mantissas(const float *a, int64_t size, const Rows &at, const Exponents &ea, const float *b, int64_t bk,
+                               int64_t bn, const int32_t *eb, int64_t n, int64_t lde, int32_t guard, int64_t most, float *y,
+                               const Flush &flush) {
+    if (most >= 0) {
+        const std::vector<float> packed = aligned_panels<float>(b, bk, bn, at.depth(), n, guard);
+        if (multiply_aligned(a, at, ea, packed.data(), eb, n, lde, guard, most, y, flush)) return;
+    }
+    const std::vector<double> packed = aligned_panels<double>(b, bk, bn, at.depth(), n, guard), wide(a, a + size);
+    multiply_aligned(wide.data(), at, ea, packed.data(), eb, n, lde, guard, 0, y, flush);
 }
 
 }  // namespace

@@ -97,10 +97,7 @@ def multiply(a: Operand, b: Operand, guard: int, *, turned: bool = False,
     a_last, flat = np.ascontiguousarray(a.last, np.int32), np.ascontiguousarray(a.mantissa)
     b_last = np.zeros((blocks, -(-n // 32) * 32), np.int32)                    # whole panels
     b_last[:, :n] = b.last
-    largest = side * a.fmt.limit * b.fmt.limit
-    at_once = (_INT32 - 2 ** 20) // (largest << guard + 1)             # blocks, from a running sum below 2^30 on
-    most = 0 if (largest << guard) * blocks <= _INT32 else at_once * side or -1
-    most = -1 if largest >> 24 else most
+    most = _at_once(a.fmt, b.fmt, blocks, guard)
     flush, other = kernels.flush_of(a.fmt.subnormals), np.ascontiguousarray(b.mantissa)
 
     def part(low, high):
@@ -114,3 +111,40 @@ def multiply(a: Operand, b: Operand, guard: int, *, turned: bool = False,
     else:
         y[:] = 0
     return y
+
+
+def _at_once(a_fmt, b_fmt, blocks, guard):
+    """Terms after which int32 must be looked at: 0 if it holds any sum, -1 if float or it do not hold a block's."""
+    side = a_fmt.terms
+    largest = side * a_fmt.limit * b_fmt.limit
+    if largest >> 24:
+        return -1
+    if (largest << guard) * blocks <= _INT32:
+        return 0
+    return (_INT32 - 2 ** 20) // (largest << guard + 1) * side or -1      # from a running sum below 2^30 on
+
+
+def stack(a: np.ndarray, b: np.ndarray, a_fmt: HBFPFormat, b_fmt: HBFPFormat,
+          guard: int) -> tuple[np.ndarray, list[int]]:
+    """Products of (S, M, K) and (S, K, N), of whose last two strides one is an element; blocks ``(1, B)`` along K.
+
+    Returns
+    -------
+    tuple of (ndarray of float32, list of int)
+        (S, M, N), and the pairs with a number that is Inf or NaN, whose products hold anything.
+    """
+    (count, m, k), n = a.shape, b.shape[2]
+    y, odd = np.zeros((count, m, n), np.float32), np.zeros(count, np.uint8)
+    if not y.size or not k:
+        return y, []
+    forms, flush = (kernels.format_of(a_fmt), kernels.format_of(b_fmt)), kernels.flush_of(a_fmt.subnormals)
+    most = _at_once(a_fmt, b_fmt, -(-k // a_fmt.terms), guard)
+    (a_step, *a_strides), (b_step, *b_strides) = ([step // 4 for step in each.strides] for each in (a, b))
+
+    def part(low, high):
+        kernels.loaded().hbfp_aligned_stack(
+            high - low, a.ctypes.data + 4 * low * a_step, a_step, *a_strides, b.ctypes.data + 4 * low * b_step, b_step,
+            *b_strides, m, k, n, y.ctypes.data + 4 * low * m * n, *map(ctypes.addressof, forms), a_fmt.terms, guard,
+            most, ctypes.addressof(flush), odd.ctypes.data + low)
+    kernels.split(count, count * (m * k * n * 0.05 + (m + n) * k * kernels.ELEMENT), part)
+    return y, odd.nonzero()[0].tolist()

@@ -1,7 +1,7 @@
 // Quick paths of the golden model; every result equals the NumPy definitions bit for bit (tests/golden/fast).
 // Built by golden/fast/kernels.py. No fast-math: the order of the additions written here is the law.
 
-#include "aligned.h"
+#include "aligned_stack.h"
 #include "depthwise.h"
 #include "elements.h"
 #include "emulate.h"
@@ -128,12 +128,17 @@ void hbfp_aligned(const float *a, const int64_t *row, int64_t m, const int64_t *
                   float *y, const Flush *flush) {
     const Rows at{row, m, block, terms, blocks, stride};
     const Exponents exponents{ea, ea_row, ea_block};
-    if (most >= 0) {
-        const std::vector<float> packed = aligned_panels<float>(b, at.depth(), n, guard);
-        if (multiply_aligned(a, at, exponents, packed.data(), eb, n, lde, guard, most, y, *flush)) return;
-    }
-    const std::vector<double> packed = aligned_panels<double>(b, at.depth(), n, guard), wide(a, a + size);
-    multiply_aligned(wide.data(), at, exponents, packed.data(), eb, n, lde, guard, 0, y, *flush);
+    multiply_mantissas(a, size, at, exponents, b, n, 1, eb, n, lde, guard, most, y, *flush);
+}
+
+// Stacks of pairs: see AlignedPair. odd[i] becomes 1 where a block of pair i is invalid, and y then holds anything there.
+void hbfp_aligned_stack(int64_t count, const float *a, int64_t a_step, int64_t am, int64_t ak, const float *b,
+                        int64_t b_step, int64_t bk, int64_t bn, int64_t m, int64_t k, int64_t n, float *y,
+                        const Format *fa, const Format *fb, int64_t terms, int32_t guard, int64_t most, const Flush *flush,
+                        uint8_t *odd) {
+    AlignedPair pair(m, k, n, terms);
+    for (int64_t i = 0; i < count; i++)
+        odd[i] = !pair.multiply(a + i * a_step, am, ak, *fa, b + i * b_step, bk, bn, *fb, guard, most, y + i * m * n, *flush);
 }
 
 // x (N, C, D, H, W), any strides, into y, zeroed and of any strides with channels or columns without gaps, from depth

@@ -5,7 +5,8 @@ from typing import Any, Protocol
 
 import torch
 
-from ..fast import kernels, stack
+from ..fast import aligned, kernels, stack
+from ..matmul import check_aligned
 from ..noise import Stream
 from . import converted
 from .formats import Formats
@@ -24,6 +25,12 @@ def quick(formats: Formats) -> bool:
     """Whether the kernels for many pairs serve a format; if not, every product goes the general way."""
     return (not formats.stochastic and formats.mode == "hbfp" and formats.order == "block"
             and kernels.adds(formats.accumulate, (formats.x, formats.w, formats.g)) and kernels.library() is not None)
+
+
+def whole(formats: Formats) -> bool:
+    """Whether the kernels for many pairs serve sums of a format in one accumulator."""
+    return (not formats.stochastic and (formats.mode, formats.order, formats.accumulate) == ("hbfp", "block", "aligned")
+            and not any(fmt.square for fmt in (formats.x, formats.w, formats.g)) and kernels.library() is not None)
 
 
 class Pairs(Protocol):
@@ -61,6 +68,12 @@ class Alike:
         """As of :class:`Pairs`: all pairs, or none."""
         if converted.takes(a, self._formats) and not self._formats.stochastic:
             return self._on_gpu(a, b, which), []
+        if on_host(a) and whole(self._formats) and watcher() is None:
+            formats = self._formats
+            left_fmt, right_fmt = (getattr(formats, role) for role in ROLES[which])
+            check_aligned(left_fmt, right_fmt, -(-a.shape[2] // left_fmt.terms), formats.guard, formats.growth)
+            y, left = aligned.stack(*(array(_dense(x)) for x in (a, b)), left_fmt, right_fmt, formats.guard)
+            return torch.from_numpy(y), left
         if not on_host(a) or not quick(self._formats) or watcher() is not None:
             return torch.empty(len(a), a.shape[1], b.shape[2], device=a.device), list(range(len(a)))
         left, right = (array(_dense(x)) for x in (a, b))

@@ -100,3 +100,28 @@ def test_heads_of_attention_are_one_call(monkeypatch):
     layer = gn.HBFPMultiheadAttention(16, 4, batch_first=True)
     layer(*[torch.randn(3, 6, 16)] * 3)[0].sum().backward()
     assert [shape[0] for shape in calls] == [12] * 6
+
+
+@pytest.mark.skipif(kernels.library() is None, reason="no C++ compiler")
+@pytest.mark.parametrize("sides", [(5, 7, 9), (16, 33, 20), (1, 40, 3), (9, 1, 8), (24, 64, 64)])
+@pytest.mark.parametrize("options", [
+    {}, {"mantissa": 14}, {"exponent": 6}, {"rounding": "truncate", "subnormals": "gradual"}, {"block": (1, 1)}])
+def test_aligned_pairs_go_together(sides, options, monkeypatch):
+    (m, k, n), formats = sides, gn.Formats.of(gn.HBFPFormat(**{"block": (1, 8)} | options), accumulate="aligned")
+    torch.manual_seed(m)
+    a, b, g = torch.randn(2, 3, m, k), torch.randn(2, 3, k, n), torch.randn(2, 3, m, n)
+    a *= 2.0 ** torch.randint(-9, 9, a.shape)
+    a[0, 1, 0, 0], b[1, 1, 0, 0], g[1, 2] = float("nan"), float("inf"), 1e-36
+    for left, right in layouts(a, b):
+        together = products(left, right, g, formats)
+        with monkeypatch.context() as patch:
+            patch.setattr(pairs, "whole", lambda _: False)
+            for got, want in zip(together, products(left, right, g, formats), strict=True):
+                same(got, want)
+
+
+def test_too_many_blocks_of_aligned_pairs():
+    formats = gn.Formats.of(gn.HBFPFormat(block=(1, 2)), accumulate="aligned", growth=2)
+    with pytest.raises(ValueError, match=r"^Blocks along K must be at most 2\^growth = 4 for accumulation 'aligned', "
+                                         "not 5$"):
+        functional.matmul(torch.ones(2, 3, 10), torch.ones(2, 10, 3), formats)
