@@ -104,39 +104,40 @@ inline bool within(const int32_t *sum, int64_t count) {
 }
 
 // y (m, n) of mantissas a (m, k) and b (k, n, packed, times 2^(guard + 1)) with exponents ea and eb (blocks, n to whole
-// panels). All rows take some blocks at a time, which stay in the caches. `most`, if not 0: terms that add less than
-// 2^30 to a sum; false where a sum went beyond that, and y then holds anything.
+// panels). Some rows at a time take some blocks at a time, which stay in the caches. `most`, if not 0: terms that add less
+// than 2^30 to a sum; false where a sum went beyond that, and y then holds anything.
 template <class T>
 bool multiply_aligned(const T *a, const Rows &at, const Exponents &ea, const T *packed, const int32_t *eb,
                       int64_t n_count, int64_t lde, int32_t guard, int64_t most, float *y, const Flush &flush) {
     typedef typename Aligned<T>::Int Int;
     constexpr int64_t ROWS = by_registers(8, 4, 2), WIDE = Vectors<T>::LANES;
-    const int64_t k = at.depth(), cached = IN_CACHE / (WIDE * int64_t(sizeof(T)));
+    const int64_t k = at.depth(), cached = IN_CACHE / (WIDE * int64_t(sizeof(T))), strip = k > cached || most ? 512 : 64;
+    alignas(64) Int sum[512 * WIDE], power[512 * WIDE];
     bool fits = true;
-    std::vector<Int> sum(at.count * WIDE), power(at.count * WIDE);
-    for (int64_t c = 0; c < n_count; c += WIDE) {
-        int64_t done = 0, block = 0;
-        in_parts(at, most ? std::min(cached, most) : cached, [&](const Rows &part) {
-            if (!fits) return;
-            const Exponents own{ea.data, ea.row, ea.block + block};
-            const T *b = packed + c * k + done * WIDE;
-            const int32_t *last = eb + block * lde + c;
-            for (int64_t m = 0; m < at.count; m += ROWS)
-                if (at.count - m >= ROWS)
-                    align<T, ROWS>(a, part, own, m, b, last, lde, &sum[m * WIDE], &power[m * WIDE], block > 0);
-                else
-                    for (int64_t i = m; i < at.count; i++)
-                        align<T, 1>(a, part, own, i, b, last, lde, &sum[i * WIDE], &power[i * WIDE], block > 0);
-            done += part.depth();
-            block += part.blocks;
-            if constexpr (sizeof(T) == sizeof(float))
-                if (most) fits = within(sum.data(), sum.size());
-        });
-        if (!fits) return false;
-        const int64_t columns = std::min(WIDE, n_count - c);
-        for (int64_t m = 0; m < at.count; m++)
-            round_all(&sum[m * WIDE], &power[m * WIDE], columns, guard + 1, y + m * n_count + c, flush);
-    }
+    for (int64_t top = 0; top < at.count; top += strip)
+        for (int64_t c = 0; c < n_count; c += WIDE) {
+            const Rows rows{at.row + top, std::min(strip, at.count - top), at.block, at.terms, at.blocks, at.stride};
+            int64_t done = 0, block = 0;
+            in_parts(rows, most ? std::min(cached, most) : cached, [&](const Rows &part) {
+                if (!fits) return;
+                const Exponents own{ea.data, ea.row + top, ea.block + block};
+                const T *b = packed + c * k + done * WIDE;
+                const int32_t *last = eb + block * lde + c;
+                int64_t m = 0;
+                for (; m + ROWS <= part.count; m += ROWS)
+                    align<T, ROWS>(a, part, own, m, b, last, lde, sum + m * WIDE, power + m * WIDE, block > 0);
+                for (; m < part.count; m++)
+                    align<T, 1>(a, part, own, m, b, last, lde, sum + m * WIDE, power + m * WIDE, block > 0);
+                done += part.depth();
+                block += part.blocks;
+                if constexpr (sizeof(T) == sizeof(float))
+                    if (most) fits = within(sum, part.count * WIDE);
+            });
+            if (!fits) return false;
+            for (int64_t m = 0; m < rows.count; m++)
+                round_all(sum + m * WIDE, power + m * WIDE, std::min(WIDE, n_count - c), guard + 1,
+                          y + (top + m) * n_count + c, flush);
+        }
     return true;
 }
 
