@@ -10,7 +10,7 @@ has no such option, the cell is empty.
 import argparse
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from rich.table import Table
 from torch import nn
 
 import golden.nn as gn
-from golden.bfp import decode, encode
+from golden.bfp import decode, emulate, encode
 from golden.fast import kernels
 from golden.study.resnet import resnet20
 
@@ -29,14 +29,14 @@ from .tables import add_json, write
 
 @dataclass(frozen=True)
 class Case:
-    """A network, its input, a format and whether it trains or infers.
+    """A network, its input, a format, further options of a conversion, and whether it trains or infers.
 
     ``emulator`` and ``microxcaling`` are options of the published emulators that do the same work.
     """
     make: Callable[[], nn.Module]
     shape: tuple[int, ...]
     fmt: gn.HBFPFormat
-    accumulate: str = "fp32"
+    options: dict = field(default_factory=dict)
     train: bool = True
     emulator: dict | None = None
     microxcaling: int | None = None
@@ -57,6 +57,39 @@ def attention():
     return nn.TransformerEncoderLayer(128, 4, 512, dropout=0, batch_first=True)
 
 
+def volumes(groups=1):
+    """Two convolutions of volumes."""
+    return nn.Sequential(*[nn.Conv3d(32, 32, 3, padding=1, groups=groups, bias=False) for _ in range(2)])
+
+
+def transposed(kind, channels, groups=1):
+    """Two transposed convolutions, each with twice as many pixels along a side as before."""
+    return nn.Sequential(*[kind(channels, channels, 4, 2, 1, groups=groups, bias=False) for _ in range(2)])
+
+
+#: Kinds of layers, each with its input and the terms of a block.
+KINDS = {
+    "mlp": (mlp, (256, 1024), 32), "resnet20": (resnet20, (64, 3, 32, 32), 16),
+    "64 channels": (lambda: convolution(64), (4, 64, 32, 32), 16), "attention": (attention, (16, 64, 128), 32),
+    "volumes": (volumes, (2, 32, 8, 16, 16), 16), "depthwise volumes": (lambda: volumes(32), (2, 32, 8, 16, 16), 16),
+    "transposed": (lambda: transposed(nn.ConvTranspose2d, 64), (8, 64, 8, 8), 16),
+    "depthwise transposed": (lambda: transposed(nn.ConvTranspose2d, 64, 64), (8, 64, 8, 8), 16),
+    "transposed volumes": (lambda: transposed(nn.ConvTranspose3d, 16), (2, 16, 4, 4, 4), 16)}
+
+
+def _kinds():
+    """Each kind of layer with each kind of sums, and with tiles and noise."""
+    cases = {}
+    for name, (make, shape, terms) in KINDS.items():
+        fmt = gn.HBFPFormat(block=(1, terms))
+        cases[name] = Case(make, shape, fmt)
+        for sums in ("fp24", "bf16", "aligned"):
+            cases[f"{name} {sums}"] = Case(make, shape, fmt, {"accumulate": sums})
+        cases[f"{name} tiles"] = Case(make, shape, replace(fmt, block=(24, 24)))
+        cases[f"{name} stochastic"] = Case(make, shape, replace(fmt, rounding="stochastic"))
+    return cases
+
+
 def _cases():
     f, images, rows = gn.HBFPFormat, (64, 3, 32, 32), (256, 1024)
     determ = dict(rounding_mode="determ", mant_bits=7, bfp_tile_size=24)
@@ -67,14 +100,11 @@ def _cases():
         "resnet20 stochastic": Case(resnet20, images, f(block=(1, 16), rounding="stochastic"), emulator=stoc),
         "resnet20 W 12": Case(resnet20, images, f(block=(1, 16), mantissa=12), emulator=dict(determ, mant_bits=11)),
         "resnet20 W 16": Case(resnet20, images, f(block=(1, 16), mantissa=16), emulator=dict(determ, mant_bits=15)),
-        "64 channels aligned": Case(lambda: convolution(64), (4, 64, 32, 32), f(block=(1, 16)), "aligned"),
         "mlp": Case(mlp, rows, f(), microxcaling=32),
         "mlp tiles": Case(mlp, rows, f(block=(24, 24)), emulator=determ),
         "mlp stochastic": Case(mlp, rows, f(rounding="stochastic"), emulator=stoc),
         "mlp W 12": Case(mlp, rows, f(mantissa=12), emulator=dict(determ, mant_bits=11)),
         "mlp W 16": Case(mlp, rows, f(mantissa=16), emulator=dict(determ, mant_bits=15)),
-        "mlp aligned": Case(mlp, rows, f(), "aligned"),
-        "attention": Case(attention, (16, 64, 128), f()),
         "attention W 12": Case(attention, (16, 64, 128), f(mantissa=12)),
         "depthwise": Case(lambda: convolution(64, 64), (16, 64, 32, 32), f(block=(1, 16)), emulator=determ,
                           microxcaling=16),
@@ -85,8 +115,10 @@ def _cases():
         "infer mlp": Case(mlp, (1, 1024), f(), train=False, emulator=determ, microxcaling=32),
         "infer resnet20": Case(resnet20, (1, 3, 32, 32), f(block=(1, 16)), train=False, emulator=determ,
                                microxcaling=16),
+        "mlp emulated": Case(mlp, rows, f(block=(24, 24)), {"mode": "emulator"}, emulator=determ),
+        "resnet20 emulated": Case(resnet20, images, f(block=(24, 24)), {"mode": "emulator"}, emulator=determ),
     }
-    return cases
+    return _kinds() | cases
 
 
 CASES = _cases()
@@ -158,18 +190,37 @@ def conversion(console, repeat):
     return table
 
 
+def rounding(console, repeat, emulator):
+    """``golden.bfp.emulate`` beside the research emulator's own function, where its folder is given, and a copy."""
+    x = np.random.default_rng(0).standard_normal((4096, 1024), np.float32)
+    y, noise = np.empty_like(x), np.random.default_rng(1).random(x.shape, np.float32) - np.float32(0.5)
+    table = Table("4096 x 1024", "ours ms", "stochastic ms", "emulator ms", "stochastic emulator ms", "copy ms",
+                  title="The research emulator's rounding")
+    for tile in (24, 0):
+        calls = [lambda tile=tile: emulate(x, 7, tile), lambda tile=tile: emulate(x, 7, tile, noise),
+                 lambda: np.copyto(y, x)]
+        if emulator:
+            from bfp.bfp_ops import float_to_bfp_tiled
+            calls += [lambda tile=tile, mode=mode: float_to_bfp_tiled(torch.from_numpy(x), 7, 1e-8, mode, "cpu", tile,
+                                                                      "bfp") for mode in ("determ", "stoc")]
+        ours, drawn, copy, *theirs = (f"{1e3 * t:.2f}" for t in best(calls, repeat))
+        table.add_row(f"tiles of {tile}" if tile else "one block", ours, drawn, *(theirs or ("", "")), copy)
+    console.print(table)
+    return table
+
+
 def main():
     """Run the cases asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", help=f"of conversion, {', '.join(CASES)}; all by default")
+    parser.add_argument("cases", nargs="*", help=f"of conversion, rounding, {', '.join(CASES)}; all by default")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--emulator", help="folder of the research emulator, github.com/parsa-epfl/HBFPEmulator")
     parser.add_argument("--microxcaling", help="folder of github.com/microsoft/microxcaling")
     add_json(parser)
     options = parser.parse_args()
-    unknown = [name for name in options.cases if name not in (*CASES, "conversion")]
+    unknown = [name for name in options.cases if name not in (*CASES, "conversion", "rounding")]
     if unknown:
-        parser.error(f"case {unknown[0]!r}: must be of conversion, {', '.join(CASES)}")
+        parser.error(f"case {unknown[0]!r}: must be of conversion, rounding, {', '.join(CASES)}")
     sys.path += [folder for folder in (options.emulator, options.microxcaling) if folder]
     console = Console(width=150)
     table = Table("case", "FP32 ms", "ours ms", "ours / FP32", "emulator / ours", "microxcaling / ours",
@@ -178,8 +229,10 @@ def main():
     with threads(1):
         if not options.cases or "conversion" in options.cases:
             tables.append(conversion(console, options.repeat))
+        if not options.cases or "rounding" in options.cases:
+            tables.append(rounding(console, options.repeat, options.emulator))
         for name in options.cases or CASES:
-            if name != "conversion":
+            if name in CASES:
                 table.add_row(name, *measure(CASES[name], options))
     console.print(table)
     write(options.json, *tables)
@@ -188,7 +241,7 @@ def main():
 def measure(case, options):
     """Cells of one row."""
     x = torch.randn(case.shape)
-    nets = [case.make(), gn.convert(case.make(), case.fmt, accumulate=case.accumulate)]
+    nets = [case.make(), gn.convert(case.make(), case.fmt, **case.options)]
     if not case.train and hasattr(gn, "freeze"):
         gn.freeze(nets[1])
     others = [options.emulator and case.emulator and emulated, options.microxcaling and case.microxcaling
