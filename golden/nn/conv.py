@@ -6,6 +6,7 @@ import torch
 
 from ..noise import Stream
 from . import conv_products, unfold
+from .alike_groups import AlikeGroups
 from .conv_products import joined
 from .converted import given
 from .depthwise import Depthwise
@@ -84,6 +85,8 @@ def convolved(x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, d
         return Depthwise.apply(x, w, stride, padding, dilation, formats)
     if groups > 1 and Grouped.serves(x, w, groups, formats):
         return Grouped.apply(x, w, stride, padding, dilation, formats, groups)
+    if groups > 1 and AlikeGroups.serves(x, formats):
+        return AlikeGroups.apply(x, w, stride, padding, dilation, formats, groups)
     if groups > 1 and x.numel() and x.dim() == 4 and StackedGroups.serves(x, formats):
         return StackedGroups.apply(x, w, stride, padding, dilation, formats, groups)
     return Conv2d.apply(x, w, stride, padding, dilation, formats, stream, groups, kept)

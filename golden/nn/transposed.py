@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from . import conv_products, depthwise, grouped, unfold
+from . import alike_groups, conv_products, depthwise, grouped, unfold
 from .conv_products import joined
 from .formats import Formats
 from .once import once_differentiable, unviewed
@@ -45,6 +45,7 @@ class _Way:
         self.formats, self.groups = formats, groups
         self.depthwise = w.shape[1] == 1 < groups and depthwise.Depthwise.serves(x, w, groups, formats)
         self.grouped = groups > 1 and grouped.Grouped.serves(x, w, groups, formats)
+        self.alike = groups > 1 and alike_groups.AlikeGroups.serves(x, formats)
 
     def input_gradient(self, g, w, shape):
         """(N, O, *sides) of the transposed one's input."""
@@ -52,6 +53,8 @@ class _Way:
             return depthwise.input_gradient(g, w, shape, *self.geometry, self.formats)
         if self.grouped:
             return grouped.input_gradient(g, w, shape, *self.geometry, self.formats, self.groups)
+        if self.alike:
+            return alike_groups.input_gradient(g, w, shape, *self.geometry, self.formats, self.groups)
         own = shape[0], w.shape[1], *shape[2:]
         return joined([conv_products.input_gradient(top, part, own, *self.geometry, self.formats, None)
                        for top, part in zip(g.chunk(self.groups, 1), w.chunk(self.groups), strict=True)]).movedim(-1, 1)
@@ -63,6 +66,9 @@ class _Way:
                                  self.formats)
         elif self.grouped:
             y = grouped.output(x, w, *self.geometry, self.formats, self.groups)
+        elif self.alike:
+            y = alike_groups.output(unfold.channels_last(x, unfold.around(self.padding)), w, self.stride,
+                                    self.dilation, self.formats, self.groups)
         else:
             y = joined([self._output(part, own) for part, own in zip(x.chunk(self.groups, 1), w.chunk(self.groups),
                                                                      strict=True)]).movedim(-1, 1)
@@ -83,6 +89,9 @@ class _Way:
             last = unfold.channels_last(x, padding).movedim(-1, 1)
             return grouped.weight_gradient(last, g, size, self.stride, (0,) * len(size), self.dilation, self.formats,
                                            self.groups)
+        if self.alike:
+            return alike_groups.weight_gradient(unfold.channels_last(x, padding), g, size, self.stride, self.dilation,
+                                                self.formats, self.groups)
         return joined([conv_products.over_pixels(
             unfold.channels_last(part, padding), unfold.channels_last(top, [0] * len(padding)), self.formats, None,
             size, self.stride, self.dilation)

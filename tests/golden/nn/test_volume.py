@@ -1,6 +1,6 @@
 """Volumes and transposed convolutions have the bits of images whose channels depth has joined, group after group.
 
-Covers: golden/nn/transposed.py, golden/nn/grouped.py, golden/nn/depthwise.py, golden/nn/unfold.py.
+Covers: golden/nn/transposed.py, golden/nn/alike_groups.py, golden/nn/grouped.py, golden/nn/unfold.py.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 import golden.nn as gn  # noqa: E402
 from golden.fast import kernels  # noqa: E402
-from golden.nn import volume  # noqa: E402
+from golden.nn import conv, volume  # noqa: E402
 from tests.cases import cover  # noqa: E402
 
 from .test_conv import same  # noqa: E402
@@ -39,7 +39,7 @@ def trained(call, x, w, scale=1.0):
     x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
     y = call(x, w)
     torch.manual_seed(1)
-    y.backward(torch.randn_like(y) * scale)
+    y.backward(torch.randn(y.shape) * scale)
     return y, x.grad, w.grad
 
 
@@ -111,3 +111,22 @@ def test_memory_formats_change_nothing(dims):
         found.append((y, x.grad, layer.weight.grad))
     for one, other in zip(*found, strict=True):
         same(one, np.ascontiguousarray(other.detach().numpy()))
+
+
+@pytest.mark.skipif(kernels.library() is None, reason="no C++ compiler")
+@pytest.mark.parametrize("fmt", [({"block": (8, 8)}, "fp32"), ({}, "aligned"), ({"rounding": "truncate"}, "bf16"),
+                                 ({"block": (8, 8), "mantissa": 12}, "fp24")])
+@pytest.mark.parametrize("groups, c, o", [(2, 6, 4), (5, 5, 5), (3, 6, 24)])
+def test_groups_with_what_is_no_number(groups, c, o, fmt):
+    formats = formats_of(fmt)
+    x, w = torch.randn(2, c, 6, 7), torch.randn(o, c // groups, 3, 2)
+    x[0, 1, 2, 3], x[1, -1, 0, 0], w[-1, 0, 1, 1] = float("nan"), float("inf"), float("nan")
+    options = ((2, 1), (1, 0), (1, 2), formats)
+
+    def together(x, w):
+        return conv.convolved(x, w, *options, None, groups)
+
+    def apart(x, w):
+        return torch.cat([conv.Conv2d.apply(a, b, *options, None)
+                          for a, b in zip(x.chunk(groups, 1), w.chunk(groups), strict=True)], 1)
+    compare(together, apart, x, w, 1)
