@@ -74,7 +74,7 @@ KINDS = {
     "volumes": (volumes, (2, 32, 8, 16, 16), 16), "depthwise volumes": (lambda: volumes(32), (2, 32, 8, 16, 16), 16),
     "transposed": (lambda: transposed(nn.ConvTranspose2d, 64), (8, 64, 8, 8), 16),
     "depthwise transposed": (lambda: transposed(nn.ConvTranspose2d, 64, 64), (8, 64, 8, 8), 16),
-    "transposed volumes": (lambda: transposed(nn.ConvTranspose3d, 16), (2, 16, 4, 4, 4), 16)}
+    "transposed volumes": (lambda: transposed(nn.ConvTranspose3d, 32), (2, 32, 2, 8, 8), 16)}
 
 
 def _kinds():

@@ -37,13 +37,16 @@ def _drawn(rows, columns, fmt):
 
 
 def over_channels(x: torch.Tensor, w: Any, fmt: HBFPFormat, w_fmt: HBFPFormat, formats: Formats, stream: Stream | None,
-                  size: Sides, stride: Sides, dilation: Sides, kept: Any = None) -> torch.Tensor:
-    """Patches of channels-last ``x`` times ``w`` (K, O), of which ``kept`` may be the conversion: (N, OH, OW, O)."""
+                  size: Sides, stride: Sides, dilation: Sides, kept: Any = None, span: Any = None) -> torch.Tensor:
+    """Patches of channels-last ``x`` times ``w`` (K, O), of which ``kept`` may be the conversion: (N, OH, OW, O).
+
+    With a ``span``, ``x`` is converted already, element by element, and the compiled ways serve.
+    """
     view, c = unfold.view(x, size, stride, dilation), x.shape[-1]
     out = view.shape[:x.dim() - 1]
     once = c % fmt.terms == 0 and not fmt.square and not w_fmt.square
     if unfold.compiled(x, (fmt, w_fmt), formats, stream) and once:
-        a, a_span = unfold.encoded(array(x.view(-1, c)), fmt, stream)
+        a, a_span = (array(x), span) if span is not None else unfold.encoded(array(x.view(-1, c)), fmt, stream)
         b, b_span = kept or unfold.encoded(array(w), w_fmt, stream, 0)
         rows, blocks = unfold.offsets(tuple(x.shape), size, stride, dilation, fmt.terms)
         y = products.multiply(a, b, fmt, w_fmt, a_span, b_span, rows=rows, blocks=blocks, sums=formats.accumulate)
@@ -137,12 +140,17 @@ def _over_pixels(x, g, formats, stream, size, stride, dilation):
 def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], stride: Sides, padding: Sides,
                    dilation: Sides, formats: Formats, stream: Stream | None) -> torch.Tensor:
     """Gradient (N, H, W, C) of the input: ``g`` convolved with the turned taps of ``w`` that each phase meets."""
-    found = phases(w.shape[2:], shape[2:], stride, padding, dilation)
+    found, span = phases(w.shape[2:], shape[2:], stride, padding, dilation), None
+    once = g.shape[1] % formats.g.terms == 0 and not (formats.stochastic or formats.g.square or formats.w.square)
+    if len(found) > 1 and once and unfold.compiled(g, (formats.g, formats.w), formats, stream):
+        last = unfold.channels_last(g, [0] * 2 * len(found[0].size))
+        values, span = kernels.encoded(array(last.view(-1, g.shape[1])), formats.g)       # once for all phases
+        g = torch.from_numpy(values).view(last.shape).movedim(-1, 1)
 
     def own(phase):
         draw = laid(stream, lambda numbers: unfold.within(numbers.permute(0, 3, 1, 2).float(), phase).int())
         return over_channels(unfold.within(g, phase), unfold.taps_matrix(w.detach(), phase), formats.g, formats.w,
-                             formats, draw, phase.size, (1,) * len(phase.size), phase.step)
+                             formats, draw, phase.size, (1,) * len(phase.size), phase.step, span=span)
     return together(found, own, g.new_zeros, (shape[0], *shape[2:], shape[1]))
 
 
