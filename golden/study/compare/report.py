@@ -39,8 +39,10 @@ def rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def table(user: User, found: Sequence[dict[str, Any]], seeds: int) -> Table:
     """The rows as people read them."""
     better = "higher" if user.higher else "lower"
-    shown = Table("format", "bits", Column(user.title, no_wrap=True), "QSNR x", "w", "g, dB", "NAND2", "fJ a MAC",
-                  title=f"{Path(user.text).name}, {seeds} seed{'s' * (seeds > 1)}; {user.title}: {better} is better")
+    names = ("format", "bits", "metric", "QSNR x", "w", "g, dB", "NAND2", "fJ a MAC")
+    shown = Table(*(Column(name, no_wrap=True) for name in names),
+                  title=f"{Path(user.text).name}, {seeds} seed{'s' * (seeds > 1)}; metric: {user.title}; {better} is "
+                        "better")
     best = max(found, key=lambda row: row["metric"] if user.higher else -row["metric"])
     for row in found:
         spread = "" if row["deviation"] is None else f" ± {row['deviation']:.2g}"

@@ -168,6 +168,8 @@ class _Run:
             raise ValueError(f"batches() of {work.text} must give a batch at least")
         self._convert()
         self.optimisers = [self.user.optimiser(net) for net in self.nets]
+        found = [self.user.schedule(optimiser) for optimiser in self.optimisers]
+        self.schedules, self.clip = [each for each in found if each is not None], self.user.clip()
         if choice.sparsity:
             for net, optimiser in zip(self.nets, self.optimisers, strict=True):
                 gn.sparsify(net, choice.sparsity, "quantise-sparsify" if choice.after else "sparsify-quantise",
@@ -223,28 +225,44 @@ class _Run:
                 optimiser.zero_grad()
                 loss = self.user.loss(net(*inputs), targets)
                 loss.backward()
+                self._clip(net)
                 optimiser.step()
                 self.curves[index].append(loss.item())
+            self._rates()
             return
         self.update.zero_grad()
         outputs = self.job.train()(torch.cat([inputs[0] for inputs, _ in batches])).chunk(len(batches))
         losses = [self.user.loss(y, targets) for y, (_, targets) in zip(outputs, batches, strict=True)]
         torch.stack(losses).sum().backward()
+        for net in self.nets:
+            self._clip(net)
         self.update()
+        self._rates()
         for curve, loss in zip(self.curves, losses, strict=True):
             curve.append(loss.item())
 
+    def _clip(self, net):
+        if self.clip is not None:
+            nn.utils.clip_grad_norm_(net.parameters(), self.clip)
+
+    def _rates(self):
+        for schedule in self.schedules:
+            schedule.step()
+
     def _state(self, step):
-        return {"step": step, "curves": self.curves, "nets": [net.state_dict() for net in self.nets],
-                "optimisers": [each.state_dict() for each in self.optimisers]}
+        return {"step": step, "curves": self.curves} | {name: [each.state_dict() for each in parts]
+                                                        for name, parts in self._parts().items()}
+
+    def _parts(self):
+        return {"nets": self.nets, "optimisers": self.optimisers, "schedules": self.schedules}
 
     def _resume(self, state, schedule, batches):
         if schedule:
             self._boost(schedule, max(0, state["step"] - 1) // batches)
         self.curves = state["curves"]
-        for part, own in (*zip(self.nets, state["nets"], strict=True),
-                          *zip(self.optimisers, state["optimisers"], strict=True)):
-            part.load_state_dict(own)
+        for name, parts in self._parts().items():
+            for part, own in zip(parts, state[name], strict=True):
+                part.load_state_dict(own)
         return state["step"]
 
     # --- Judging --------------------------------------------------------------------------------

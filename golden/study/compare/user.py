@@ -13,6 +13,8 @@ from .folder import functions as of_folder
 
 #: Functions that train, of which a file has all or none.
 TRAINS = ("loss", "batches", "optimiser")
+#: Functions that a training may have beside them.
+OTHERS = ("schedule", "clip")
 Batch = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
@@ -25,8 +27,8 @@ class User:
     text : str
         The file.
     made : dict
-        Its functions by name: ``model``, and as far as it has them ``inputs``, :data:`TRAINS`, ``tests`` and
-        ``metric``.
+        Its functions by name: ``model``, and as far as it has them ``inputs``, :data:`TRAINS`, :data:`OTHERS`,
+        ``tests``, ``metric`` and ``better``.
     title : str
         What the metric is called.
     higher : bool
@@ -44,7 +46,7 @@ class User:
         if Path(text).is_dir():
             made = of_folder(Path(text), Path(data))
         else:
-            made = functions(text, ("model",), ("inputs", *TRAINS, "tests", "metric", "better"))
+            made = functions(text, ("model",), ("inputs", *TRAINS, *OTHERS, "tests", "metric", "better"))
         lacking = [name for name in TRAINS if name not in made]
         if lacking and len(lacking) < len(TRAINS):
             raise ValueError(f"Model {text} must define {', '.join(f'{name}()' for name in lacking)} to be trained")
@@ -80,6 +82,14 @@ class User:
             raise ValueError(f"optimiser() of {self.text} must give a torch.optim.Optimizer, not "
                              f"{type(found).__name__}")
         return found
+
+    def schedule(self, optimiser: torch.optim.Optimizer) -> Any:
+        """What changes an optimiser's rates after each step, or None."""
+        return called(self.text, self.made["schedule"], optimiser) if "schedule" in self.made else None
+
+    def clip(self) -> float | None:
+        """The norm that gradients are clipped to, or None."""
+        return float(called(self.text, self.made["clip"])) if "clip" in self.made else None
 
     def batches(self, name: str = "batches") -> Iterator[Batch]:
         """Inputs and targets of each batch, as tuples; ``name`` is ``batches`` or ``tests``."""

@@ -28,7 +28,7 @@ def test_what_it_writes(file, tmp_path, capsys):
     assert compare(file, tmp_path, "--formats", "fp32,hbfp8,mxfp4,hbfp4+6", "--epochs", "2", "--seeds", "2",
                    "--json", str(tmp_path / "found.json")) == 0
     shown = capsys.readouterr().out
-    assert "accuracy, %: higher is better" in shown and "hbfp4+6" in shown
+    assert "metric: accuracy, %; higher is" in shown and "hbfp4+6" in shown
     data = json.loads((tmp_path / "found.json").read_text())
     assert [row["name"] for row in data["formats"]] == ["fp32", "hbfp8", "mxfp4", "hbfp4+6"]
     fp32, hbfp8, mxfp4, boosted = data["formats"]

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -37,6 +38,15 @@ def metric(net):
 '''
 
 
+RATES = '''
+def schedule(optimiser):
+    return torch.optim.lr_scheduler.ExponentialLR(optimiser, 0.8)
+
+def clip():
+    return 0.05
+'''
+
+
 @pytest.fixture
 def work(tmp_path):
     path = tmp_path / "mine.py"
@@ -47,13 +57,14 @@ def work(tmp_path):
 def by_hand(work, name, seed):
     """Losses of a seed's training, and its weights, in PyTorch alone."""
     made = {}
-    exec(compile(FILE, "mine.py", "exec"), made)
+    exec(compile(Path(work.text).read_text(), "mine.py", "exec"), made)
     torch.manual_seed(seed)
     net, batches, losses = made["model"](), list(made["batches"]()), []
     choice = Choice.of(name)
     if choice.formats is not None:
         gn.convert(net, choice.formats, seed=1 + 1000 * seed)
     optimiser = made["optimiser"](net.parameters())
+    schedule = made["schedule"](optimiser) if "schedule" in made else None
     for epoch in range(work.epochs):
         order = torch.randperm(len(batches), generator=torch.Generator().manual_seed(seed * 100_003 + epoch))
         for place in order.tolist():
@@ -61,7 +72,11 @@ def by_hand(work, name, seed):
             optimiser.zero_grad()
             loss = made["loss"](net(x), y)
             loss.backward()
+            if "clip" in made:
+                torch.nn.utils.clip_grad_norm_(net.parameters(), made["clip"]())
             optimiser.step()
+            if schedule:
+                schedule.step()
             losses.append(loss.item())
     return losses, net, made
 
@@ -84,8 +99,17 @@ def test_every_seed_is_as_alone(work, tmp_path, name, together):
     assert alone["curves"][0] == found["curves"][0] and alone["values"][0] == found["values"][0]
 
 
+@pytest.mark.parametrize("name", ["fp32", "hbfp6"])
+def test_rates_and_norms_of_gradients(work, tmp_path, name):
+    Path(work.text).write_text(FILE + RATES)
+    found, plain = run(work, name, tmp_path), by_hand(work, name, 1)[0]
+    Path(work.text).write_text(FILE)
+    assert found["curves"][1] == plain != by_hand(work, name, 1)[0]
+
+
 @pytest.mark.parametrize("name", ["hbfp4-sr", "hbfp4+6", "2:4-hbfp6", "nvfp4"])
 def test_stopped_runs_go_on(work, tmp_path, name):
+    Path(work.text).write_text(FILE + RATES)
     whole = run(work, name, tmp_path / "a")
     (tmp_path / "b").mkdir()
 
