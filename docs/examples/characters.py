@@ -1,7 +1,7 @@
 """A transformer that learns Python's own library, character by character: which format does it need?
 
-``python -m golden compare docs/examples/characters.py --epochs 4`` answers. The text is the source of a few modules of the Python
-that runs, so that nothing is downloaded; another version of Python has another text.
+``python -m golden compare docs/examples/characters.py --epochs 4`` answers. The text is the source of a few modules of
+the Python that runs, so that nothing is downloaded; another version of Python has another text.
 """
 
 import sysconfig
