@@ -5,8 +5,8 @@
 Each format of golden.spec.numbers converts --elements millions of float32 numbers of two kinds: ordinary ones, normal
 around 0 in rows of sizes 2^-12 to 2^12 (2^-2 to 2^2 where a scale is a tensor's), and such whose blocks have a largest
 magnitude within four last bits of a power of two. What golden.nn.rounded makes of them is compared with the definition
-(golden.formats.coded.encode_plain), and with microxcaling and torchao where their folders (clones of their repositories)
-are given; where one has no such format, the cell is empty.
+(golden.formats.coded.encode_plain), and with microxcaling and torchao where their folders, clones of their
+repositories, are given; where one has no such format, the cell is empty.
 """
 
 import argparse
