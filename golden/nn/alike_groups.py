@@ -13,11 +13,11 @@ from hbfp.format import HBFPFormat
 
 from ..fast import aligned, patches, stack
 from ..matmul import check_aligned
-from . import unfold
+from . import again, unfold
 from .conv_products import over_channels, over_pixels, together
 from .formats import Formats
 from .memory import array
-from .once import once_differentiable, unviewed
+from .once import unviewed
 from .pairs import quick, whole
 from .phases import phases
 from .portable import on_host
@@ -39,12 +39,13 @@ class AlikeGroups(torch.autograd.Function):
         """``x`` (N, C, H, W), ``w`` (O, C / groups, kh, kw) -> (N, O, OH, OW), channels last in memory; or with depth.
         """
         ctx.save_for_backward(x, w)
+        ctx.run = again.rule(formats, lambda a, b: AlikeGroups.apply(a, b, stride, padding, dilation, formats, groups))
         ctx.options = stride, padding, dilation, formats, groups
         ctx.last = unfold.channels_last(x.detach(), unfold.around(padding))
         return unviewed(output(ctx.last, w.detach(), stride, dilation, formats, groups))
 
     @staticmethod
-    @once_differentiable
+    @again.differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x`` and ``w``."""
         x, w = ctx.saved_tensors

@@ -5,14 +5,14 @@ from typing import Any
 import torch
 
 from ..noise import Stream
-from . import conv_products, unfold
+from . import again, conv_products, unfold
 from .alike_groups import AlikeGroups
 from .conv_products import joined
 from .converted import given
 from .depthwise import Depthwise
 from .formats import Formats
 from .grouped import Grouped
-from .once import once_differentiable, unviewed
+from .once import unviewed
 from .placed import by_groups, by_role
 from .products import check_float32
 from .stacked_groups import StackedGroups
@@ -30,6 +30,7 @@ class Conv2d(torch.autograd.Function):
         With depth in front of H, kh and OH, too, but then without a stream.
         """
         ctx.save_for_backward(x, w)
+        ctx.run = again.rule(formats, lambda a, b: Conv2d.apply(a, b, stride, padding, dilation, formats, None, groups))
         stream, _, of_g = by_role(stream)
         ctx.options, ctx.groups = (stride, padding, dilation, formats, of_g), groups
         around, size = unfold.around(padding), tuple(w.shape[2:])
@@ -42,7 +43,7 @@ class Conv2d(torch.autograd.Function):
         return unviewed(joined(parts).movedim(-1, 1))
 
     @staticmethod
-    @once_differentiable
+    @again.differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x`` and ``w``."""
         x, w = ctx.saved_tensors

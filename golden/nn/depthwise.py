@@ -5,11 +5,11 @@ from typing import Any
 import torch
 
 from ..fast import patches
-from . import unfold
+from . import again, unfold
 from .conv_products import together
 from .formats import Formats
 from .memory import array
-from .once import once_differentiable, unviewed
+from .once import unviewed
 from .phases import phases
 from .unfold import Sides
 
@@ -29,12 +29,13 @@ class Depthwise(torch.autograd.Function):
                 formats: Formats) -> torch.Tensor:
         """``x`` (N, C, H, W), ``w`` (C, 1, kh, kw) -> (N, C, OH, OW), channels last in memory; or with depth."""
         ctx.save_for_backward(x, w)
+        ctx.run = again.rule(formats, lambda a, b: Depthwise.apply(a, b, stride, padding, dilation, formats))
         ctx.options = stride, padding, dilation, formats
         ctx.last = unfold.channels_last(x.detach(), unfold.around(padding))
         return unviewed(output(ctx.last, w.detach(), stride, dilation, formats))
 
     @staticmethod
-    @once_differentiable
+    @again.differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x`` and ``w``."""
         x, w = ctx.saved_tensors

@@ -9,7 +9,7 @@ from hbfp.checks import check_kind
 
 from ..fast import kernels, products
 from ..noise import Stream
-from . import conv, layers, library, unfold
+from . import again, conv, layers, library, unfold
 from .formats import Formats
 from .memory import array, foreign
 from .options import Model
@@ -92,7 +92,7 @@ class Frozen:
             return False
         if torch.onnx.is_in_onnx_export():
             return False
-        if torch._C._functorch.is_functorch_wrapped_tensor(x) or library.traced(x, formats, stream) or watcher():
+        if again.transformed(x, *layer.parameters()) or library.traced(x, formats, stream) or watcher():
             return False
         return (kernels.library() is not None and formats.w.rounding != "stochastic" and formats.mode == "hbfp"
                 and formats.order == "block" and formats.accumulate == "fp32"

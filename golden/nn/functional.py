@@ -12,7 +12,7 @@ import torch
 from torch.autograd import forward_ad
 
 from ..noise import Stream
-from . import library
+from . import again, library
 from .dropout import dropped
 from .formats import FormatLike, Formats
 from .memory import check_dense
@@ -31,16 +31,14 @@ def single(*operands: torch.Tensor, bias: torch.Tensor | None = None) -> tuple[l
     TypeError
         If one is no tensor, or no dense one.
     NotImplementedError
-        If a function transform of ``torch.func`` runs, forward-mode differentiation, an export to ONNX, or
-        ``torch.jit.trace``.
+        If forward-mode differentiation runs, an export to ONNX, or ``torch.jit.trace``.
     """
     library.refuse_onnx()
     given = [*operands] if bias is None else [*operands, bias]
     check_dense(*given)
     if not torch.compiler.is_compiling():
-        if any(torch._C._functorch.is_functorch_wrapped_tensor(t) or _dual(t) for t in given):
-            raise NotImplementedError("HBFP products do not run under torch.func (vmap, grad and so on) and in forward "
-                                      "mode: give the layer the whole batch, or loop; gradients come from backward()")
+        if again.forward_mode() if again.transformed(*given) else any(map(_dual, given)):
+            raise NotImplementedError(again.NO_FORWARD)
         if torch.jit.is_tracing():
             raise NotImplementedError(NO_SCRIPT)
     types = {t.dtype for t in given}

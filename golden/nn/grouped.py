@@ -8,10 +8,10 @@ import numpy as np
 import torch
 
 from ..fast import grouped, patches
-from . import conv_products, unfold
+from . import again, conv_products, unfold
 from .formats import Formats
 from .memory import array
-from .once import once_differentiable, unviewed
+from .once import unviewed
 from .phases import phases
 from .unfold import Sides
 
@@ -39,11 +39,12 @@ class Grouped(torch.autograd.Function):
         """``x`` (N, C, H, W), ``w`` (O, C / groups, kh, kw) -> (N, O, OH, OW), channels last in memory; or with depth.
         """
         ctx.save_for_backward(x, w)
+        ctx.run = again.rule(formats, lambda a, b: Grouped.apply(a, b, stride, padding, dilation, formats, groups))
         ctx.options = stride, padding, dilation, formats, groups
         return unviewed(output(x.detach(), w.detach(), *ctx.options))
 
     @staticmethod
-    @once_differentiable
+    @again.differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x`` and ``w``."""
         x, w = (each.detach() for each in ctx.saved_tensors)

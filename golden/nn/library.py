@@ -12,7 +12,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ..noise import Stream
-from . import conv, emulator, ops, values, volume
+from . import again, conv, emulator, ops, values, volume
 from .formats import Formats
 from .once import once_differentiable, unviewed
 from .placed import Placed, check_gradients, read
@@ -217,12 +217,23 @@ def grouped(x: torch.Tensor, w: torch.Tensor, offs: torch.Tensor, formats: Forma
     return _GROUPED(x, w, offs, formats.text)
 
 
+def _emulated(formats, *tensors):
+    """Whether a product is the emulator's, which no transform of ``torch.func`` has a rule for."""
+    if formats.mode == "emulator" and again.transformed(*tensors):
+        raise NotImplementedError(again.NO_RULE)
+    return formats.mode == "emulator"
+
+
 def linear(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, formats: Formats,
            stream: Stream | None) -> torch.Tensor:
     """:func:`golden.nn.ops.linear`, traced or not."""
-    if formats.mode == "emulator":
+    if _emulated(formats, x, w, bias):
         y = emulator.product(F.linear, x, w, formats)
         return y if bias is None else y + bias
+    if again.transformed(x, w, bias):
+        y = again.applied(lambda a, b: _direct_linear(a, b, formats), x, w, formats)
+        rows = y.reshape(y.shape[:-1].numel(), y.shape[-1])
+        return y if bias is None else ops.AddBias.apply(rows, bias).view(y.shape)
     if not traced(x, formats, stream, True):
         return _direct_linear(x, w, formats, stream, bias)
     y = _LINEAR(x, w, _text(formats, stream))
@@ -231,8 +242,10 @@ def linear(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, formats:
 
 def matmul(a: torch.Tensor, b: torch.Tensor, formats: Formats, stream: Stream | None) -> torch.Tensor:
     """:func:`golden.nn.ops.matmul`, traced or not."""
-    if formats.mode == "emulator":
+    if _emulated(formats, a, b):
         return emulator.product(torch.matmul, a, b, formats)
+    if again.transformed(a, b):
+        return again.applied(lambda x, y: _direct_matmul(x, y, formats), a, b, formats)
     if not traced(a, formats, stream, True):
         return _direct_matmul(a, b, formats, stream)
     return _MATMUL(a, b, _text(formats, stream))
@@ -241,34 +254,35 @@ def matmul(a: torch.Tensor, b: torch.Tensor, formats: Formats, stream: Stream | 
 def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None, *, stride: tuple[int, ...],
            padding: tuple[int, ...], dilation: tuple[int, ...], groups: int) -> torch.Tensor:
     """:func:`golden.nn.conv.conv2d`, traced or not."""
-    if formats.mode == "emulator":
+    if _emulated(formats, x, w):
         return emulator.product(lambda a, b: F.conv2d(a, b, None, stride, padding, dilation, groups), x, w, formats)
     check_gradients(formats, stream)
     if traced(x, formats, stream, True):
         return _CONV2D(x, w, stride, padding, dilation, groups, _text(formats, stream))
-    return _direct_conv2d(x, w, formats, stride=stride, padding=padding, dilation=dilation, groups=groups,
-                          stream=stream)
+    return again.applied(lambda a, b: _direct_conv2d(a, b, formats, stride=stride, padding=padding, dilation=dilation,
+                                                     groups=groups, stream=stream), x, w, formats)
 
 
 def conv3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None, *, stride: tuple[int, ...],
            padding: tuple[int, ...], dilation: tuple[int, ...], groups: int) -> torch.Tensor:
     """:func:`golden.nn.volume.conv3d`, traced or not."""
-    if formats.mode == "emulator":
+    if _emulated(formats, x, w):
         return emulator.product(lambda a, b: F.conv3d(a, b, None, stride, padding, dilation, groups), x, w, formats)
     if traced(x, formats, stream):
         return _CONV3D(x, w, stride, padding, dilation, groups, formats.text)
-    return _direct_conv3d(x, w, formats, stride=stride, padding=padding, dilation=dilation, groups=groups,
-                          stream=stream)
+    return again.applied(lambda a, b: _direct_conv3d(a, b, formats, stride=stride, padding=padding, dilation=dilation,
+                                                     groups=groups, stream=stream), x, w, formats)
 
 
 def conv_transpose3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | None, *,
                      stride: tuple[int, ...], padding: tuple[int, ...], output_padding: tuple[int, ...], groups: int,
                      dilation: tuple[int, ...]) -> torch.Tensor:
     """:func:`golden.nn.volume.conv_transpose3d`, traced or not."""
-    if formats.mode == "emulator":
+    if _emulated(formats, x, w):
         return emulator.product(lambda a, b: F.conv_transpose3d(a, b, None, stride, padding, output_padding, groups,
                                                                 dilation), x, w, formats)
     if traced(x, formats, stream):
         return _TRANSPOSED(x, w, stride, padding, output_padding, groups, dilation, formats.text)
-    return _direct_transposed(x, w, formats, stride=stride, padding=padding, output_padding=output_padding,
-                              groups=groups, dilation=dilation, stream=stream)
+    return again.applied(lambda a, b: _direct_transposed(
+        a, b, formats, stride=stride, padding=padding, output_padding=output_padding, groups=groups, dilation=dilation,
+        stream=stream), x, w, formats)

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 
 #: Why a gradient is not differentiated.
-TWICE = ("Gradients of HBFP products and of fused jobs cannot be differentiated again (create_graph=True, as for a "
-         "gradient penalty); layers that are left in FP32 (exclude=...) can")
+TWICE = ("Gradients of HBFP products with stochastic rounding, side arithmetic or mode 'emulator', of programs and of "
+         "fused jobs cannot be differentiated again (create_graph=True, as for a gradient penalty); those of products "
+         "that round to nearest, and of layers that are left in FP32 (exclude=...), can")
 
 
 def unviewed(y: torch.Tensor) -> torch.Tensor:

@@ -6,10 +6,9 @@ import torch
 
 from ..fast import kernels
 from ..noise import Stream
-from . import converted
+from . import again, converted
 from .formats import Formats
 from .memory import array
-from .once import once_differentiable
 from .pairs import Alike, Matmul
 from .placed import by_role
 from .products import Operand, check_float32, product
@@ -28,10 +27,11 @@ class Linear(torch.autograd.Function):
         operands = Operand(x, formats.x, of_x, both=needs_w), Operand(w, formats.w, of_w, both=needs_x)
         ctx.save_for_backward(x, w)                    # for torch's check that nobody changed them meanwhile
         ctx.operands, ctx.formats, ctx.stream = operands, formats, of_g
+        ctx.run = again.rule(formats, lambda a, b: Linear.apply(a, b, formats, None, True))
         return product(operands[0].along(-1), operands[1].along(-1), formats, turn_b=True)
 
     @staticmethod
-    @once_differentiable
+    @again.differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x`` and ``w``."""
         _ = ctx.saved_tensors
@@ -46,15 +46,44 @@ class AddBias(torch.autograd.Function):
     """``y + bias`` along the last dimension; the gradient of the bias is summed over the rows in ascending order."""
 
     @staticmethod
-    def forward(ctx: Any, y: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    def forward(y: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         """``y`` (rows, O), ``bias`` (O)."""
         return y + bias
 
     @staticmethod
-    @once_differentiable
+    def setup_context(ctx: Any, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+        """Nothing is kept."""
+
+    @staticmethod
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``y`` and ``bias``."""
-        return g, row_sums(g) if ctx.needs_input_grad[1] else None
+        return g, _RowSums.apply(g) if ctx.needs_input_grad[1] else None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], y: torch.Tensor,
+             bias: torch.Tensor) -> tuple[torch.Tensor, int]:
+        """The loop."""
+        return again.looped(AddBias.apply, info.batch_size, in_dims, y, bias)
+
+
+class _RowSums(torch.autograd.Function):
+    """:func:`row_sums`; the gradient of each row is that of the sum."""
+
+    @staticmethod
+    def forward(g):
+        return row_sums(g)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.rows = len(inputs[0])
+
+    @staticmethod
+    def backward(ctx, h):
+        return AddBias.apply(h.new_zeros(ctx.rows, *h.shape), h)
+
+    @staticmethod
+    def vmap(info, in_dims, g):
+        return again.looped(_RowSums.apply, info.batch_size, in_dims, g)
 
 
 def row_sums(g: torch.Tensor) -> torch.Tensor:

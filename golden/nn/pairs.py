@@ -8,10 +8,9 @@ import torch
 from ..fast import aligned, kernels, stack
 from ..matmul import check_aligned
 from ..noise import Stream
-from . import converted
+from . import again, converted
 from .formats import Formats
 from .memory import array
-from .once import once_differentiable
 from .placed import by_role, stacked
 from .portable import on_host
 from .products import Operand, product
@@ -63,6 +62,11 @@ class Alike:
         self._formats, self._grads = formats, grads
         self._stacks: dict[str, converted.Stack] = {}
         self._streams = dict(zip(("x", "w", "g"), by_role(stream), strict=True))
+
+    @property
+    def run(self) -> again.Run | None:
+        """As of :func:`golden.nn.again.rule`."""
+        return again.rule(self._formats, lambda a, b: Matmul.apply(a, b, Alike(self._formats, None, True)))
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor, which: str) -> tuple[torch.Tensor, list[int]]:
         """As of :class:`Pairs`: all pairs, or none."""
@@ -118,6 +122,7 @@ class Matmul(torch.autograd.Function):
     def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor, products: Pairs) -> torch.Tensor:
         """``a`` (S, M, K), ``b`` (S, K, N) -> (S, M, N)."""
         ctx.save_for_backward(a, b)
+        ctx.run = products.run if isinstance(products, Alike) else None
         ctx.products, ctx.operands, pairs = products, {}, len(a)
         y, left = products(a.detach(), b.detach(), "y")
         for i in left:
@@ -127,7 +132,7 @@ class Matmul(torch.autograd.Function):
         return y
 
     @staticmethod
-    @once_differentiable
+    @again.differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``a`` and ``b``."""
         a, b = ctx.saved_tensors

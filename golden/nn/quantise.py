@@ -9,6 +9,7 @@ from hbfp.format import HBFPFormat
 from ..formats.names import Operand
 from ..noise import Stream
 from ..number.arrays import check_axis
+from . import again
 from .formats import checked
 from .functional import single
 from .once import unviewed
@@ -21,12 +22,20 @@ class _StraightThrough(torch.autograd.Function):
     """The rounded numbers; the gradient passes unchanged."""
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, fmt: Operand, axis: int, stream: Stream | None) -> torch.Tensor:
+    def forward(x: torch.Tensor, fmt: Operand, axis: int, stream: Stream | None) -> torch.Tensor:
         return unviewed(held(x, fmt, axis, stream))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        pass
 
     @staticmethod
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return g, None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *given: Any) -> tuple[torch.Tensor, int]:
+        return again.looped(_StraightThrough.apply, info.batch_size, in_dims, *given)
 
 
 @untraced
@@ -62,4 +71,6 @@ def quantise(x: torch.Tensor, fmt: Operand | str = "hbfp8", *, axis: int = -1,
     if x.dim() < needed:
         raise ValueError(f"x must have {needed} dimensions or more, not {x.dim()}")
     check_axis(axis, x.dim())
+    if fmt.rounding == "stochastic" and again.transformed(x):
+        raise NotImplementedError(again.NO_RULE)
     return _StraightThrough.apply(wide, fmt, axis, stream).to(dtype)

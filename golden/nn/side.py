@@ -186,7 +186,7 @@ def sided(side: Side | None) -> Iterator[None]:
     Raises
     ------
     NotImplementedError
-        If torch traces what is within: what it would trace are torch's own operations.
+        If torch traces what is within: what it would trace are torch's own operations; or under ``torch.func``.
     """
     if side is None or side == here():
         yield
@@ -194,6 +194,9 @@ def sided(side: Side | None) -> Iterator[None]:
     if torch.compiler.is_compiling():
         raise NotImplementedError("A model with side arithmetic is not traced; convert it without side first "
                                   "(golden.lower does so)")
+    if torch._C._functorch.get_interpreter_stack():
+        raise NotImplementedError("A model with side arithmetic does not run under torch.func (vmap, grad and so on): "
+                                  "give it the whole batch, or loop; gradients come from backward()")
     with SideMode(side):
         yield
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import torch
 
-from . import converted, unfold
+from . import again, converted, unfold
 from .conv_products import together
 from .converted import Stack
 from .formats import Formats
-from .once import once_differentiable, unviewed
+from .once import unviewed
 from .phases import phases
 
 
@@ -25,6 +25,8 @@ class StackedGroups(torch.autograd.Function):
                 dilation: tuple[int, int], formats: Formats, groups: int) -> torch.Tensor:
         """``x`` (N, C, H, W), ``w`` (O, C / groups, kh, kw) -> (N, O, OH, OW), channels last in memory."""
         ctx.save_for_backward(x, w)
+        ctx.run = again.rule(formats, lambda a, b: StackedGroups.apply(a, b, stride, padding, dilation, formats,
+                                                                       groups))
         ctx.options, (ph, pw) = (stride, padding, dilation, formats, groups), padding
         ctx.last = unfold.channels_last(x.detach(), (pw, pw, ph, ph))
         matrices = w.detach().unflatten(0, (groups, -1)).permute(0, 3, 4, 2, 1).flatten(1, 3)
@@ -32,7 +34,7 @@ class StackedGroups(torch.autograd.Function):
         return unviewed(_product(view, matrices, formats.x, formats.w, formats).permute(0, 3, 1, 2))
 
     @staticmethod
-    @once_differentiable
+    @again.differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x`` and ``w``."""
         x, w = ctx.saved_tensors

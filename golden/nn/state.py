@@ -17,6 +17,7 @@ import torch
 from hbfp.checks import check_kind
 
 from ..noise import Stream, lane_starts, mix
+from . import again
 from .dropout import drops_by_position
 from .formats import FormatLike, Formats
 from .memory import array
@@ -180,6 +181,8 @@ class HBFPState(torch.nn.Module):
             yield self._hbfp_nearest, None
         elif torch.compiler.is_compiling():
             raise ValueError(NO_NOISE)
+        elif again.transforms():
+            raise NotImplementedError(again.NO_RULE)
         elif self.hbfp_places is not None:
             begun = self.hbfp_places.begun.get(self.hbfp_seed, -1) + 1
             yield formats, Placed(self.hbfp_places, self.hbfp_seed, self.hbfp_earlier(begun))
@@ -202,11 +205,11 @@ class HBFPState(torch.nn.Module):
         """
         if runs_once():
             return None
-        again = torch._C._current_graph_task_id() != -1        # within a backward pass
+        repeated = torch._C._current_graph_task_id() != -1     # within a backward pass
         # Checkpointing restores torch's generator before it repeats a pass: a number drawn from it tells which.
         ticket = int(torch.randint(2 ** 63 - 1, (), device="cpu"))
         starts = self.__dict__.setdefault("_hbfp_starts", OrderedDict())
-        if not again:
+        if not repeated:
             starts[ticket] = now
             while len(starts) > REMEMBERED:
                 starts.popitem(last=False)

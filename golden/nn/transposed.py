@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from . import alike_groups, conv_products, depthwise, grouped, unfold
+from . import again, alike_groups, conv_products, depthwise, grouped, unfold
 from .conv_products import joined
 from .formats import Formats
-from .once import once_differentiable, unviewed
+from .once import unviewed
 from .unfold import Sides
 
 
@@ -23,12 +23,14 @@ class Transposed(torch.autograd.Function):
                 dilation: Sides, formats: Formats, groups: int) -> torch.Tensor:
         """``x`` (N, C, H, W), ``w`` (C, O / groups, kh, kw) -> (N, O, *sides); or with depth."""
         ctx.save_for_backward(x, w)
+        ctx.run = again.rule(formats, lambda a, b: Transposed.apply(a, b, sides, stride, padding, dilation, formats,
+                                                                    groups))
         turned = replace(formats, x=formats.g, g=formats.x)
         ctx.way = _Way((stride, padding, dilation), turned, groups, x, w)
         return unviewed(ctx.way.input_gradient(x.detach(), w.detach(), (len(x), w.shape[1] * groups, *sides)))
 
     @staticmethod
-    @once_differentiable
+    @again.differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x`` and ``w``."""
         x, w = ctx.saved_tensors

@@ -14,8 +14,9 @@ from typing import Any
 import torch
 
 from ..formats.names import Operand
+from . import again
 from .formats import Formats
-from .once import once_differentiable, unviewed
+from .once import unviewed
 from .products import as_hbfp
 from .record import watcher
 from .rounded import held
@@ -86,10 +87,11 @@ class Product(torch.autograd.Function):
     def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, kind: Kind, formats: Formats) -> torch.Tensor:
         ctx.save_for_backward(x, w)
         ctx.kind, ctx.formats = kind, formats
+        ctx.run = again.rule(formats, lambda a, b: Product.apply(a, b, kind, formats))
         return unviewed(_product(kind.y, x, w, (formats.x, formats.w), kind.sums[0]))
 
     @staticmethod
-    @once_differentiable
+    @again.differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         (x, w), kind, formats = ctx.saved_tensors, ctx.kind, ctx.formats
         gx = _product(kind.gx, g, w, (formats.g, formats.w), kind.sums[1]) if ctx.needs_input_grad[0] else None

@@ -14,9 +14,9 @@ import torch
 from torch.nn.functional import pad
 
 from ..noise import Stream
-from . import conv, conv_products, unfold
+from . import again, conv, conv_products, unfold
 from .formats import Formats
-from .once import once_differentiable, unviewed
+from .once import unviewed
 from .phases import lines
 from .portable import on_host
 from .products import check_float32
@@ -77,12 +77,13 @@ class Conv3d(torch.autograd.Function):
                 formats: Formats, stream: Stream | None) -> torch.Tensor:
         """``x`` (N, C, D, H, W), ``w`` (O, C, kd, kh, kw) -> (N, O, OD, OH, OW)."""
         ctx.save_for_backward(x, w)
+        ctx.run = again.rule(formats, lambda a, b: Conv3d.apply(a, b, stride, padding, dilation, formats, None))
         ctx.options = stride, padding, dilation, formats, stream
         y = _output(x.detach(), w.detach(), stride, padding, dilation, formats, stream)
         return unviewed(y.unflatten(0, (x.shape[0], -1)).permute(0, 4, 1, 2, 3))
 
     @staticmethod
-    @once_differentiable
+    @again.differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x`` and ``w``."""
         x, w = ctx.saved_tensors
@@ -99,11 +100,13 @@ class ConvTranspose3d(torch.autograd.Function):
                 dilation: Triple, formats: Formats, stream: Stream | None) -> torch.Tensor:
         """``x`` (N, C, D, H, W), ``w`` (C, O, kd, kh, kw) -> (N, O) and ``size``."""
         ctx.save_for_backward(x, w)
+        ctx.run = again.rule(formats, lambda a, b: ConvTranspose3d.apply(a, b, size, stride, padding, dilation, formats,
+                                                                         None))
         ctx.options = stride, padding, dilation, replace(formats, x=formats.g, g=formats.x), stream
         return unviewed(_input_gradient(x.detach(), w.detach(), (x.shape[0], w.shape[1], *size), *ctx.options))
 
     @staticmethod
-    @once_differentiable
+    @again.differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x`` and ``w``."""
         x, w = ctx.saved_tensors

@@ -118,8 +118,10 @@ def test_in_place_in_programs_and_jobs(product):
     assert all(torch.equal(p.grad, gradient[name]) for name, p in nets[0].named_parameters())
 
 
-TWICE = (r"^Gradients of HBFP products and of fused jobs cannot be differentiated again \(create_graph=True, as for a "
-         r"gradient penalty\); layers that are left in FP32 \(exclude=\.\.\.\) can$")
+TWICE = (r"^Gradients of HBFP products with stochastic rounding, side arithmetic or mode 'emulator', of programs and "
+         r"of fused jobs cannot be differentiated again \(create_graph=True, as for a gradient penalty\); those of "
+         r"products that round to nearest, and of layers that are left in FP32 \(exclude=\.\.\.\), can$")
+NOISY = gn.HBFPFormat(block=(1, 4), rounding="stochastic")
 
 
 def penalty(net, x):
@@ -130,13 +132,15 @@ def penalty(net, x):
     return y + gradient.square().sum()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("options", [MODES["emulator"], {"fmt": NOISY}, {"fmt": FMT, "g": NOISY},
+                                     {"fmt": FMT, "side": gn.DESIGN_SIDE}],
+                         ids=["emulator", "stochastic", "gradients", "side"])
 @pytest.mark.parametrize("layer", [name for name in LAYERS if name != "quantise"])
-def test_gradients_are_not_differentiated_again(layer, mode):
+def test_what_has_no_rule_is_not_differentiated_again(layer, options):
     """Nor taken for constants, though the gradient that comes in is one."""
     make, shapes = LAYERS[layer]
     for bias in (True, False):
-        net, x = gn.convert(nn.Sequential(make(bias)), **MODES[mode]), torch.randn(shapes[-1])
+        net, x = gn.convert(nn.Sequential(make(bias)), **options), torch.randn(shapes[-1])
         torch.autograd.grad(net(x).sum(), list(net.parameters()), create_graph=True)      # by itself it is allowed
         loss = penalty(net, x)
         with pytest.raises(NotImplementedError, match=TWICE):
