@@ -88,7 +88,8 @@ def test_what_is_exact_has_no_figure(tmp_path):
 @pytest.mark.parametrize("batch, inputs", [
     (torch.ones(2, 8), None), ((torch.ones(2, 8), 1), None), ([torch.ones(2, 8), 1], None),
     ({"input": torch.ones(2, 8)}, None), ({"a": (torch.ones(2, 8), 3)}, lambda batch: batch["a"][0]),
-    ({"a": torch.ones(2, 8)}, lambda batch: (batch["a"],))], ids=str)
+    ({"a": torch.ones(2, 8)}, lambda batch: (batch["a"],))],
+    ids=["tensor", "tuple", "list", "names", "chosen", "several"])
 def test_batches_of_any_form(tmp_path, batch, inputs):
     log = gn.ErrorLog(tmp_path / "errors.csv", **({} if inputs is None else {"inputs": inputs}))
     model = gn.convert(torch.nn.Linear(8, 2), "hbfp4")
