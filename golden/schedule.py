@@ -4,7 +4,7 @@ The published recipe (Accuracy Boosters, arXiv 2211.10737): 4 bits, and 6 bits i
 the first and last layer. This file needs no torch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,14 +97,7 @@ class MixedMantissa:
 
         With names, what lies inside a layer, such as an attention's output projection, is a part of it, not a layer.
         """
-        layers = list(layers)
-        outer: list[Any] = []
-        for item in layers:
-            if isinstance(item, tuple):
-                if outer and item[0].startswith(f"{outer[-1][0]}."):
-                    continue
-                outer.append(item)
-        layers = [item[1] for item in outer] if outer else layers
+        layers = outermost(layers)
         for index, layer in enumerate(layers):
             layer.formats = layer.formats.with_mantissa(self.mantissa(index, len(layers), epoch))
 
@@ -135,6 +128,18 @@ class MixedMantissa:
                 done[width] = done.get(width, 0) + epochs * count
         total = sum(done.values())
         return {width: count / total for width, count in sorted(done.items())}
+
+
+def outermost(layers: Iterable[Any]) -> list[Any]:
+    """Layers, of which those with names come as pairs: what lies inside a layer, by its name, is left out."""
+    layers = list(layers)
+    outer: list[Any] = []
+    for item in layers:
+        if isinstance(item, tuple):
+            if outer and item[0].startswith(f"{outer[-1][0]}."):
+                continue
+            outer.append(item)
+    return [item[1] for item in outer] if outer else layers
 
 
 def linear_macs(*sizes: int) -> list[int]:

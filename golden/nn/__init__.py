@@ -14,6 +14,7 @@ from ..schedule import MixedMantissa
 from . import functional
 from .config import HBFPConfig, quantize_
 from .error_log import ErrorLog
+from .format_schedule import FormatSchedule
 from .formats import Formats
 from .frozen import freeze, thaw
 from .inspect import fp32_products
@@ -28,7 +29,8 @@ from .side import DESIGN_SIDE, Distance, Side, distances, sided
 from .sparsify import densify, sparsify
 from .state import weights
 
-__all__ = ["DESIGN_SIDE", "Distance", "ErrorLog", "Errors", "Formats", "HBFPConfig", "HBFPConv2d", "HBFPFormat",
-           "HBFPLSTM", "HBFPLinear", "HBFPMultiheadAttention", "MixedMantissa", "Report", "Side", "begin_step",
-           "convert", "densify", "distances", "errors", "fp32_products", "freeze", "functional", "hbfp_layers",
-           "optimiser", "quantise", "quantize_", "report", "sided", "sparsify", "thaw", "weights", "wide_weights"]
+__all__ = ["DESIGN_SIDE", "Distance", "ErrorLog", "Errors", "FormatSchedule", "Formats", "HBFPConfig", "HBFPConv2d",
+           "HBFPFormat", "HBFPLSTM", "HBFPLinear", "HBFPMultiheadAttention", "MixedMantissa", "Report", "Side",
+           "begin_step", "convert", "densify", "distances", "errors", "fp32_products", "freeze", "functional",
+           "hbfp_layers", "optimiser", "quantise", "quantize_", "report", "sided", "sparsify", "thaw", "weights",
+           "wide_weights"]

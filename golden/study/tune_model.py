@@ -11,7 +11,7 @@ import torch
 
 from hbfp.format import HBFPFormat
 
-from ..nn import convert, fused
+from ..nn import Formats, convert, fused
 from . import zoo
 
 
@@ -35,6 +35,8 @@ class Search:
         One of :data:`golden.study.tune.SEARCHES`.
     mantissas, blocks, roundings : tuple
         Formats to choose from; width 0 is FP32. One value of each is no choice, and not searched.
+    formats : tuple of str
+        Names of formats to choose from in place of these, ``fp32`` among them if it is one.
     seed : int
         Of proposals, starts and order of the data.
     """
@@ -46,6 +48,7 @@ class Search:
     mantissas: tuple[int, ...] = (8,)
     blocks: tuple[int, ...] = (16,)
     roundings: tuple[str, ...] = ("rne",)
+    formats: tuple[str, ...] = ()
     seed: int = 0
 
 
@@ -122,6 +125,9 @@ def _format(trial, search):
     """The format of a trial, None for FP32."""
     def chosen(name, values):
         return values[0] if len(values) == 1 else trial.suggest_categorical(name, list(values))
+    if search.formats:
+        name = chosen("format", search.formats)
+        return None if name == "fp32" else Formats.of(name)
     mantissa = chosen("mantissa", search.mantissas)
     block, rounding = chosen("block", search.blocks), chosen("rounding", search.roundings)
     return HBFPFormat(mantissa=mantissa, block=(1, block), rounding=rounding) if mantissa else None

@@ -11,11 +11,10 @@ from ...formats import names
 from ...nn import Formats
 from ...spec.numbers import Number
 
-_BOOST = re.compile(r"(h?bfp.*)\+(\d{1,2})")
 _SPARSE = re.compile(r"\d{1,3}:\d{1,3}|\d{1,2}%")
 #: What a name may have beside that of a format.
-RULE = ("+B behind HBFP for B bits in the last epoch and in the first and last layer, N:M- or P%- before it to prune "
-        "before converting, or the same behind it to prune what was converted")
+RULE = ("+NAME behind it for another format in the last epoch and in the first and last layer, or +B for so many bits "
+        "of HBFP, N:M- or P%- before it to prune before converting, or the same behind it to prune what was converted")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +27,8 @@ class Choice:
         As it was given.
     formats : Formats or None
         Of all products; None is FP32, in torch's own sums.
-    boost : int
-        Mantissa width of the last epoch and of the first and last layer; 0: the same as of the others.
+    boosted : Formats or None
+        Of the last epoch and of the first and last layer; None: the same as of the others.
     sparsity : str
         N:M of the weights along K, or P% of each weight tensor; "" is dense.
     after : bool
@@ -37,7 +36,7 @@ class Choice:
     """
     name: str
     formats: Formats | None
-    boost: int = 0
+    boosted: Formats | None = None
     sparsity: str = ""
     after: bool = False
 
@@ -51,20 +50,15 @@ class Choice:
         elif "-" in name and _SPARSE.fullmatch(name.rpartition("-")[2]):
             rest, _, sparsity = name.rpartition("-")
             after = True
-        boosted = _BOOST.fullmatch(rest.lower())
         if rest.lower() == "fp32":
             return cls(name=name, formats=None, sparsity=sparsity, after=after)
+        base, plus, more = rest.partition("+")
         try:
-            formats = Formats.of(boosted[1] if boosted else rest)
-            boost = int(boosted[2]) if boosted else 0
-            if boost:
-                formats.with_mantissa(boost)
+            formats = Formats.of(base)
+            boosted = None if not plus else formats.with_mantissa(int(more)) if more.isdecimal() else Formats.of(more)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"format {name}: {error}; with {RULE}" if "Name of" in str(error)
-                             else f"format {name}: {error}") from error
-        if boost and boost < formats.x.mantissa:
-            raise ValueError(f"format {name}: a boost must be {formats.x.mantissa} bits or more, not {boost}")
-        return cls(name=name, formats=formats, boost=boost, sparsity=sparsity, after=after)
+            raise ValueError(f"format {name}: {error}{f'; with {RULE}' * ('Name of' in str(error))}") from error
+        return cls(name=name, formats=formats, boosted=boosted, sparsity=sparsity, after=after)
 
     @property
     def bits(self) -> float:
@@ -86,7 +80,7 @@ class Choice:
 
     def _core(self) -> str | None:
         """The name that figures have for the core of all three products, if it has one."""
-        if self.boost or self.sparsity:
+        if self.boosted or self.sparsity:
             return None
         if self.formats is None:
             return "fp32"

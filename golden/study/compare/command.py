@@ -85,7 +85,7 @@ def prepare_compare(args: argparse.Namespace) -> Callable[[], int | None]:
 def _check(choices, post):
     """Refuse what a training, or a judgement of learned weights, cannot do."""
     for choice in choices:
-        if post and choice.boost:
+        if post and choice.boosted:
             raise OptionError(f"format {choice.name}: a boost is of epochs, and nothing is trained in it")
         if choice.sparsity and not post and (choice.formats is None or choice.formats.mode != "hbfp"
                                              or choice.sparsity.endswith("%")):

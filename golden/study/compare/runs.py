@@ -21,7 +21,6 @@ from hbfp import files
 from ... import nn as gn
 from ...nn import fused
 from ...nn.rounded import held
-from ...schedule import MixedMantissa
 from ...sparsity import prune, prune_fraction
 from .choice import Choice
 from .user import User
@@ -174,8 +173,7 @@ class _Run:
             for net, optimiser in zip(self.nets, self.optimisers, strict=True):
                 gn.sparsify(net, choice.sparsity, "quantise-sparsify" if choice.after else "sparsify-quantise",
                             optimiser=optimiser)
-        schedule = None if not choice.boost or choice.formats is None else MixedMantissa(
-            base=choice.formats.x.mantissa, boosted=choice.boost, epochs=work.epochs)
+        schedule = choice.boosted and gn.FormatSchedule(base=choice.formats, boosted=choice.boosted, epochs=work.epochs)
         self._join(batches[0])
         checkpoint, step, total = self.folder / f"{work.key(choice)}.pt", 0, work.epochs * len(batches)
         if checkpoint.exists():

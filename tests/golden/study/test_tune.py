@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -187,6 +188,13 @@ def test_folder_of_another_search_is_refused(small, tmp_path):
         tune(Search(model=small.model, trials=1, epochs=2), tmp_path / "out")
 
 
+def test_formats_of_any_kind(small, tmp_path):
+    search = replace(small, formats=("fp32", "hbfp4-sr", "mxfp4"), trials=6, epochs=1)
+    rows = tune(search, tmp_path / "out")
+    assert {row["params"]["format"] for row in rows} == {"fp32", "hbfp4-sr", "mxfp4"}
+    assert not {"mantissa", "rounding"} & rows[0]["params"].keys()
+
+
 def test_zoo_and_command(tmp_path, capsys):
     from golden.__main__ import main
     assert Model("digits").batch == digits.BATCH
@@ -202,6 +210,7 @@ def test_zoo_and_command(tmp_path, capsys):
     (["--mantissa", "4,1"], "--mantissa 4,1: must be 0 or 2 to 16"),
     (["--search", "grid"], "--search grid: must be one of random, halving, hyperband"),
     (["--rounding", "up"], "--rounding up: must be of rne, stochastic, truncate"),
+    (["--formats", "hbfp6", "--mantissa", "4"], "--mantissa 4: has no effect with --formats"),
     (["--block", "0"], "--block 0: must be 1 to 1024"), (["--trials", "x"], "--trials x: must be 1 to 1000000")])
 def test_bad_options(tmp_path, capsys, options, message):
     from golden.__main__ import main

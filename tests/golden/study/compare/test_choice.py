@@ -16,7 +16,13 @@ from hbfp.figures import figure  # noqa: E402
 def test_names(name, width, boost, sparsity, after):
     choice = Choice.of(name)
     assert choice.formats.x.mantissa == width
-    assert (choice.name, choice.boost, choice.sparsity, choice.after) == (name, boost, sparsity, after)
+    assert (choice.boosted.x.mantissa if choice.boosted else 0) == boost
+    assert (choice.name, choice.sparsity, choice.after) == (name, sparsity, after)
+
+
+def test_any_format_may_be_a_boost():
+    choice = Choice.of("50%-mxfp4+mxfp8-e5m2")
+    assert str(choice.formats.x) == "mxfp4" and str(choice.boosted.x) == "mxfp8-e5m2" and choice.sparsity == "50%"
 
 
 def test_fp32_is_no_format():
@@ -45,8 +51,9 @@ def test_energy():
 
 
 @pytest.mark.parametrize("name, message", [
-    ("mxfp4+6", "Name of a format must be hbfpW .*, not 'mxfp4\\+6'; with \\+B behind HBFP"),
-    ("hbfp6+4", "a boost must be 6 bits or more, not 4$"),
+    ("mxfp5", "Name of a format must be hbfpW .*, not 'mxfp5'; with \\+NAME behind it"),
+    ("mxfp4+6", "A mantissa width needs HBFP formats, not mxfp4$"),
+    ("mxfp4+", "Name of a format must be hbfpW .*, not ''; with "),
     ("hbfp4+17", "Mantissa width must be 2 to 16 bits, not 17$"),
     ("hbfp8@fp12", "Accumulation must be one of fp32, aligned, fp24, bf16, not 'fp12'$"),
     ("", "Name of a format must be ")])

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import golden.nn as gn
-from golden.study.compare import runs
 from golden.study.compare.choice import Choice
 from golden.study.compare.runs import Work, digest, pruned, run
 
@@ -107,7 +106,7 @@ def test_rates_and_norms_of_gradients(work, tmp_path, name):
     assert found["curves"][1] == plain != by_hand(work, name, 1)[0]
 
 
-@pytest.mark.parametrize("name", ["hbfp4-sr", "hbfp4+6", "2:4-hbfp6", "nvfp4"])
+@pytest.mark.parametrize("name", ["hbfp4-sr", "hbfp4+6", "2:4-hbfp6", "nvfp4+mxfp8"])
 def test_stopped_runs_go_on(work, tmp_path, name):
     Path(work.text).write_text(FILE + RATES)
     whole = run(work, name, tmp_path / "a")
@@ -130,9 +129,9 @@ def test_stopped_runs_go_on(work, tmp_path, name):
 
 
 def test_a_boost_is_of_the_last_epoch_and_of_the_ends(tmp_path, monkeypatch):
-    path, seen, plain = tmp_path / "mine.py", [], runs.MixedMantissa.apply
+    path, seen, plain = tmp_path / "mine.py", [], gn.FormatSchedule.apply
     path.write_text(FILE.replace("nn.Linear(24, 5)", "nn.Linear(24, 24), nn.Linear(24, 5)"))
-    monkeypatch.setattr(runs.MixedMantissa, "apply", lambda self, layers, epoch: (
+    monkeypatch.setattr(gn.FormatSchedule, "apply", lambda self, layers, epoch: (
         plain(self, layers, epoch), seen.append([layer.formats.x.mantissa for _, layer in layers])))
     run(Work(text=str(path), digest=digest(str(path)), epochs=3), "hbfp4_1x16+6", tmp_path)
     assert seen == [[6, 4, 6], [6, 4, 6], [6, 6, 6]]
