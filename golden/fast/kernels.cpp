@@ -6,6 +6,7 @@
 #include "elements.h"
 #include "emulate.h"
 #include "grouped.h"
+#include "numbers.h"
 #include "stack.h"
 
 extern "C" {
@@ -274,6 +275,17 @@ void hbfp_emulate(const float *x, const float *noise, float *y, int64_t rows, in
                   int32_t magnitude) {
     if (tile) emulator::tiles(x, noise, y, rows, columns, tile, magnitude);
     else emulator::whole(x, noise, y, rows * columns, magnitude);
+}
+
+// See numbers.h.
+void hbfp_number_elements(const float *x, float *y, int64_t n, const numbers::Number *number) {
+    numbers::elements(x, y, n, *number);
+}
+
+void hbfp_number_blocks(const float *x, float *y, int64_t outer, int64_t length, int64_t inner,
+                        const numbers::Number *number) {
+    for (int64_t i = 0; i < outer; i++) numbers::blocks(x + i * length * inner, y + i * length * inner, length, inner,
+                                                       *number);
 }
 
 // Elements first .. last of what a program gives: see elements.h.

@@ -1,20 +1,24 @@
 """Tensors as formats hold them.
 
-HBFP is that of its law; the numbers of :mod:`golden.spec.numbers` are made in torch operations, on any device, with the
-bits of :func:`golden.formats.coded.rounded`.
+HBFP is that of its law. The numbers of :mod:`golden.spec.numbers` have the bits of
+:func:`golden.formats.coded.rounded`, by compiled kernels on the CPU, if there are any, else by torch's operations.
 """
 
 import torch
 from torch.nn.functional import pad
 
+from ..fast import numbers
 from ..formats.names import Operand
 from ..formats.rules import POWERS
 from ..noise import Stream
 from ..spec.numbers import E4M3, Element, Number
 from . import products
+from .memory import array
 
 _EXPONENT, _FRACTION, _BIAS = 0x7F800000, 23, 127
 _LEAST_NORMAL = 2.0 ** -126
+#: Numbers that torch has types of.
+_TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def held(x: torch.Tensor, fmt: Operand, axis: int | tuple[int, ...], stream: Stream | None = None) -> torch.Tensor:
@@ -45,7 +49,9 @@ def rounded(x: torch.Tensor, number: Number, axis: int | tuple[int, ...] = -1) -
     axis = rows[0] % x.dim()
     length = x.shape[axis]
     if number.scope == "none":
-        return _elements(x, number.element)
+        return x.to(_TYPES[number.name]).to(x.dtype)
+    if number.scope == "block" and x.device.type == "cpu" and numbers.serves(number):
+        return torch.from_numpy(numbers.in_blocks(array(x.contiguous()), number, axis))
     if number.block:
         short = -length % number.block
         x = pad(x, (0, 0) * (x.dim() - 1 - axis) + (0, short)) if short else x
@@ -70,11 +76,19 @@ def _scaled(x, tops, number):
         wanted = torch.where(whole == 0, 0, known / _like(known, element.largest) / whole)
         scales = _elements(wanted, E4M3)
         y = torch.where(scales == 0, 0, x * (1 / whole / scales))
-        y = _elements(y, element) * (scales * whole)
+        y = _rounded(y, number).mul_(scales * whole)
     else:
         scales = _whole(known, element.largest)
-        y = _elements(torch.where(scales == 0, 0, x / scales), element) * scales
+        y = _rounded(torch.where(scales == 0, 0, x / scales), number).mul_(scales)
     return torch.where(valid, y, torch.nan)
+
+
+def _rounded(x, number):
+    """Elements of numbers that have been divided by their scales, perhaps where they are."""
+    if x.device.type == "cpu" and numbers.serves(number):
+        numbers.elements(array(x), number)
+        return x
+    return _elements(x, number.element)
 
 
 def _elements(x, element: Element):
@@ -87,8 +101,6 @@ def _elements(x, element: Element):
         y = (x * 2.0 ** element.fraction).round_().mul_(2.0 ** -element.fraction)
     else:
         y = x.round()
-    if element.infinite:
-        return torch.where(y.abs() > element.largest, x * torch.inf, y)
     return y.clamp_(-element.largest, element.largest)
 
 

@@ -104,10 +104,15 @@ def test_arithmetic_is_the_definition(name):
             np.testing.assert_array_equal(decode(fast).view(np.uint32), decode(slow).view(np.uint32))
 
 
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("name", NUMBERS)
-def test_torch_has_the_same_bits(name):
+def test_torch_has_the_same_bits(name, compiled, monkeypatch):
+    """By the compiled kernels and by torch's operations, which a GPU has alone."""
     torch = pytest.importorskip("torch")
+    from golden.fast import numbers
     from golden.nn.rounded import rounded as in_torch
+    if not compiled:
+        monkeypatch.setattr(numbers, "serves", lambda number: False)
     x, number = every(np.random.default_rng(2)), NUMBERS[name]
     for part in (x, x[:40], x[8:16], x[16:24], x[:0]):
         for axis in (0, 1, -1, (1, 0)):
@@ -192,3 +197,19 @@ def test_wrong_arguments():
         encode(np.zeros(3, np.float32), "int8")
     with pytest.raises(ValueError, match=re.escape("xis")):
         encode(np.zeros(3, np.float32), NUMBERS["int8"], axis=1)
+
+
+@pytest.mark.parametrize("name", BLOCKED)
+@pytest.mark.parametrize("shape", [(3, 70, 300), (2, 33, 1), (1, 1), (5, 257), (2, 31, 2, 3)])
+def test_compiled_blocks_of_every_shape(name, shape):
+    """Along each axis, with ragged ends, and more columns than a kernel takes at a time."""
+    from golden.fast import numbers
+    if not numbers.serves(NUMBERS[name]):
+        pytest.skip("no compiler")
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 1 << 32, shape, dtype=np.uint32).view(np.float32)
+    for axis in range(len(shape)):
+        got, wanted = numbers.in_blocks(x, NUMBERS[name], axis), decode(encode_plain(x, NUMBERS[name], axis=axis))
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(wanted))
+        known = ~np.isnan(got)
+        np.testing.assert_array_equal(got[known].view(np.uint32), wanted[known].view(np.uint32))
