@@ -61,7 +61,7 @@ def _drawing(stream):
 def laid(x: np.ndarray, sides: Sequence[int], corner: Sequence[int]) -> np.ndarray:
     """``x`` (N, C, H, W) or (N, C, D, H, W) channels last, with other ``sides``, from ``corner`` on; zeros around."""
     y = np.zeros((x.shape[0], *sides, x.shape[1]), np.float32)
-    _lay(x, np.moveaxis(y, -1, 1), corner)
+    _lay(x, y.transpose(0, -1, *range(1, y.ndim - 1)), corner)
     return y
 
 

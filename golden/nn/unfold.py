@@ -51,13 +51,19 @@ def around(padding: Sequence[int]) -> list[int]:
 
 def view(x: torch.Tensor, size: Sides, stride: Sides, dilation: Sides) -> torch.Tensor:
     """View (N, OH, OW, kh, kw, C) of padded channels-last ``x``; of volumes (N, OD, OH, OW, kh, kw, kd, C)."""
-    n, *sides, c = x.shape
+    return x.as_strided(*_laid_out(tuple(x.shape), size, stride, dilation))
+
+
+@lru_cache(256)
+def _laid_out(shape, size, stride, dilation):
+    """Sides and strides of :func:`view`."""
+    n, *sides, c = shape
     steps = [math.prod(sides[i + 1:]) * c for i in range(len(sides))]
     out = [(side - d * (k - 1) - 1) // s + 1 for side, k, s, d in zip(sides, size, stride, dilation, strict=True)]
     order = ORDER[len(sides)]
-    return x.as_strided((n, *out, *(size[i] for i in order), c),
-                        (math.prod(sides) * c, *(s * step for s, step in zip(stride, steps, strict=True)),
-                         *(dilation[i] * steps[i] for i in order), 1))
+    return ((n, *out, *(size[i] for i in order), c),
+            (math.prod(sides) * c, *(s * step for s, step in zip(stride, steps, strict=True)),
+             *(dilation[i] * steps[i] for i in order), 1))
 
 
 @lru_cache(64)
