@@ -76,7 +76,7 @@ class Alike:
             formats = self._formats
             left_fmt, right_fmt = (getattr(formats, role) for role in ROLES[which])
             check_aligned(left_fmt, right_fmt, -(-a.shape[2] // left_fmt.terms), formats.guard, formats.growth)
-            y, left = aligned.stack(*(array(_dense(x)) for x in (a, b)), left_fmt, right_fmt, formats.guard)
+            y, left = aligned.stack(array(_dense(a)), array(_dense(b)), left_fmt, right_fmt, formats.guard)
             return torch.from_numpy(y), left
         if not on_host(a) or not quick(self._formats) or watcher() is not None:
             return torch.empty(len(a), a.shape[1], b.shape[2], device=a.device), list(range(len(a)))

@@ -9,7 +9,7 @@ from its copy.
 import math
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ class Plan(NamedTuple):
     ----------
     sides : tuple of int
         Those of planes, padding included, of which copies are made.
-    cuts : list of tuple of slice
+    cuts : list of tuple
         For each copy its part of planes (N, C, *sides).
     length : int
         Elements of a row of a copy: whole blocks.
@@ -41,7 +41,7 @@ class Plan(NamedTuple):
         of a convolution.
     """
     sides: tuple[int, ...]
-    cuts: list[tuple[slice, ...]]
+    cuts: list[Any]
     length: int
     rows: np.ndarray
     blocks: np.ndarray
@@ -64,7 +64,8 @@ def plan(n: int, c: int, out: Sides, size: Sides, stride: Sides, dilation: Sides
     counts = [*(o + r for o, r in zip(out[:-1], reach[:-1], strict=True)), wide]
     plane = math.prod(counts)
     copies: dict[tuple, int] = {}
-    cuts, rows = [], []
+    cuts: list[Any] = []
+    rows = []
     for taps in product(*map(range, size)):
         at = [apart[dim][tap] for dim, tap in enumerate(taps)]
         start = [rest for _, rest in at[:-1]] + [taps[-1] * dilation[-1]]

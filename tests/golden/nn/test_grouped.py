@@ -76,7 +76,7 @@ def spied(monkeypatch):
 
     def spy(module, name):
         real = getattr(module, name)
-        monkeypatch.setattr(module, name, lambda *args: asked.append(name) or real(*args))
+        monkeypatch.setattr(module, name, lambda *args, **more: asked.append(name) or real(*args, **more))
     for module, names in ((kernel, ("product", "turned_product")),
                           (conv_products, ("over_channels", "over_pixels", "input_gradient"))):
         for name in names:
