@@ -1,4 +1,7 @@
-"""Numbers to compare with are those that their standards list, by definition, by arithmetic, and in torch."""
+"""Numbers to compare with are those that their standards list, by definition, by arithmetic, and in torch.
+
+Covers: golden/formats/rules.py, golden/fast/numbers.py, golden/nn/rounded.py.
+"""
 
 import re
 from fractions import Fraction

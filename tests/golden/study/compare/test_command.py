@@ -1,4 +1,7 @@
-"""``python -m golden compare``: what it writes, and what it refuses."""
+"""``python -m golden compare``: what it writes, and what it refuses.
+
+Covers: golden/study/compare/report.py, golden/study/compare/user.py, golden/command/source.py.
+"""
 
 import json
 import re
