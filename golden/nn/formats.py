@@ -168,6 +168,8 @@ class Formats:
         """The formats whose :attr:`text` this is."""
         data = json.loads(text)
         options = {name: data[name] for name in _OPTIONS}
+        if options["accumulate"] != "aligned":
+            options["growth"] = None                       # texts had one for all sums
         x, w, g = (format_of(data[role]) for role in ("x", "w", "g"))
         return cls(x=x, w=w, g=g, **options)
 

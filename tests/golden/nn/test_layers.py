@@ -94,6 +94,8 @@ def test_growth_that_is_not_given_is_what_the_blocks_need(blocks):
     given.load_state_dict(own.state_dict())
     same(own(x), given(x).detach().numpy())
     assert own.formats.growth is None and gn.Formats.read(own.formats.text) == own.formats
+    old = gn.Formats.of(fmt).text.replace('"growth": null', '"growth": 8')
+    assert '"growth": 8' in old and gn.Formats.read(old) == gn.Formats.of(fmt)
     if blocks > 1:
         short = gn.Formats.of(fmt, accumulate="aligned", growth=(blocks - 1).bit_length() - 1)
         with pytest.raises(ValueError, match=rf"^Blocks along K must be at most .* not {blocks}$"):
