@@ -201,13 +201,11 @@ class _Run:
     def _join(self, batch):
         """Make one job of all seeds, if that is possible."""
         self.job = self.update = None
-        if len(self.nets) == 1 or self.choice.formats is None or len(batch[0]) != 1:
-            self.together = "" if len(self.nets) == 1 else "formats without a job" if self.choice.formats is None \
-                else "several inputs"
+        if len(self.nets) == 1:
             return
         try:
-            if self.choice.formats.mode != "hbfp":
-                raise ValueError(f"mode {self.choice.formats.mode!r}")
+            if len(batch[0]) != 1:
+                raise ValueError(f"A job takes one input, not {len(batch[0])}")
             self.job = fused.fuse(self.nets)
             self.update = fused.Step(self.job, self.optimisers)
             self.together = "one job"

@@ -35,13 +35,13 @@ def test_accuracy_is_a_share():
 
 @pytest.mark.parametrize("config, data, message", [
     (None, "text", "Model FOLDER lacks config.json, model.safetensors"),
-    ({"architectures": ["BertModel"]}, "text", "Model FOLDER must be one of words (ForCausalLM) or images "
-                                               "(ForImageClassification), not BertModel"),
-    ({}, "text", "Model FOLDER must be one of words (ForCausalLM) or images (ForImageClassification), not one without "
-                 "architectures"),
+    ({"architectures": ["BertModel"]}, "text", ("Model FOLDER must be one of words (ForCausalLM) or images "
+                                               "(ForImageClassification), not BertModel")),
+    ({}, "text", ("Model FOLDER must be one of words (ForCausalLM) or images (ForImageClassification), not one without "
+                 "architectures")),
     ({"architectures": ["OPTForCausalLM"]}, "images", "Data DATA must be a file of text for OPTForCausalLM"),
-    ({"architectures": ["ViTForImageClassification"]}, "text", "Data DATA must be a folder of images by class for "
-                                                              "ViTForImageClassification")])
+    ({"architectures": ["ViTForImageClassification"]}, "text", ("Data DATA must be a folder of images by class for "
+                                                              "ViTForImageClassification"))])
 def test_wrong_folders(tmp_path, capsys, config, data, message):
     model, data = tmp_path / "model", tmp_path / data
     model.mkdir()

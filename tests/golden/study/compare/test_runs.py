@@ -80,13 +80,11 @@ def by_hand(work, name, seed):
     return losses, net, made
 
 
-@pytest.mark.parametrize("name, together", [
-    ("fp32", "formats without a job"), ("hbfp6", "one job"), ("hbfp4-sr", "one job"), ("mxfp4", "mode 'values'"),
-    ("hbfp8@fp24", "one job")])
-def test_every_seed_is_as_alone(work, tmp_path, name, together):
+@pytest.mark.parametrize("name", ["fp32", "hbfp6", "hbfp4-sr", "mxfp4", "int8-token", "bf16", "hbfp8@fp24"])
+def test_every_seed_is_as_alone(work, tmp_path, name):
     torch.set_num_threads(1)
     found = run(work, name, tmp_path)
-    assert found["together"] == together
+    assert found["together"] == "one job"
     for seed, curve, value in zip(work.seeds, found["curves"], found["values"], strict=True):
         losses, net, made = by_hand(work, name, seed)
         assert curve == losses
@@ -197,6 +195,28 @@ def test_pruned():
     w = torch.tensor([[[[1.0, 5.0]], [[2.0, 6.0]], [[3.0, 7.0]], [[4.0, 8.0]]]])          # (1, 4, 1, 2)
     assert pruned(w, "2:4").tolist() == [[[[0, 0]], [[0, 0]], [[3, 7]], [[4, 8]]]]          # channel by channel
     assert pruned(w, "50%").tolist() == [[[[0, 5]], [[0, 6]], [[0, 7]], [[0, 8]]]]
+
+
+def test_what_cannot_be_a_job_trains_one_by_one(work, tmp_path):
+    path = Path(work.text)
+    path.write_text(FILE.replace("nn.ReLU()", "nn.Dropout(0.5)"))
+    found = run(work, "hbfp6", tmp_path)
+    assert found["together"].startswith("Dropout at '1' must be golden.nn.fused.SeededDropout")
+    alone = run(replace(work, seeds=(1,)), "hbfp6", tmp_path)
+    assert alone["curves"][0] == found["curves"][1]
+    twice = FILE.replace("yield from zip(x.split(10),", "yield from zip(zip(x.split(10), x.split(10)),")
+    path.write_text(twice.replace(
+        "nn.Sequential(nn.Linear(20, 24), nn.ReLU(), nn.Linear(24, 5))", "Two()").replace("def model", '''
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(20, 5)
+
+    def forward(self, a, b):
+        return self.layer(a + b)
+
+def model''', 1))
+    assert run(replace(work, digest="other"), "hbfp6", tmp_path)["together"] == "A job takes one input, not 2"
 
 
 def test_results_are_json(work, tmp_path):
