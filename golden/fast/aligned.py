@@ -9,6 +9,7 @@ from hbfp.format import HBFPFormat
 
 from ..number.blocks import Blocks, per_line
 from . import conversion, kernels, products
+from .patches import Patches
 
 #: What int32 holds, less a bit for the half of a rounding.
 _INT32 = 2 ** 30 - 1
@@ -133,18 +134,39 @@ def stack(a: np.ndarray, b: np.ndarray, a_fmt: HBFPFormat, b_fmt: HBFPFormat,
     tuple of (ndarray of float32, list of int)
         (S, M, N), and the pairs with a number that is Inf or NaN, whose products hold anything.
     """
-    (count, m, k), n = a.shape, b.shape[2]
+    _, m, k = a.shape
+    step, *strides = (step // 4 for step in a.strides)
+
+    def call(count, low, other, y, *rest):
+        kernels.loaded().hbfp_aligned_stack(count, a.ctypes.data + 4 * low * step, step, *strides, *other, m, k,
+                                            b.shape[2], y, *rest)
+    return _stacked(m, k, b, a_fmt, b_fmt, guard, call)
+
+
+def patches_stack(patches: Patches, step: int, b: np.ndarray, a_fmt: HBFPFormat, b_fmt: HBFPFormat, guard: int, *,
+                  turned: bool = False) -> tuple[np.ndarray, list[int]]:
+    """:func:`stack` with patches, or these turned, for ``a``; see :func:`golden.fast.stack.patches_product`."""
+    m, k = (patches.columns, patches.pixels) if turned else (patches.pixels, patches.columns)
+
+    def call(count, low, other, y, *rest):
+        own = Patches.from_buffer_copy(patches)
+        own.x += 4 * low * step
+        kernels.loaded().hbfp_aligned_patches(count, ctypes.addressof(own), step, turned, *other, b.shape[2], y, *rest)
+    return _stacked(m, k, b, a_fmt, b_fmt, guard, call)
+
+
+def _stacked(m, k, b, a_fmt, b_fmt, guard, call):
+    """``call`` is given a count of pairs, the first, b's address and strides, the result's, and what follows."""
+    count, _, n = b.shape
     y, odd = np.zeros((count, m, n), np.float32), np.zeros(count, np.uint8)
     if not y.size or not k:
         return y, []
     forms, flush = (kernels.format_of(a_fmt), kernels.format_of(b_fmt)), kernels.flush_of(a_fmt.subnormals)
     most = _at_once(a_fmt, b_fmt, -(-k // a_fmt.terms), guard)
-    (a_step, *a_strides), (b_step, *b_strides) = ([step // 4 for step in each.strides] for each in (a, b))
+    step, *strides = (step // 4 for step in b.strides)
 
     def part(low, high):
-        kernels.loaded().hbfp_aligned_stack(
-            high - low, a.ctypes.data + 4 * low * a_step, a_step, *a_strides, b.ctypes.data + 4 * low * b_step, b_step,
-            *b_strides, m, k, n, y.ctypes.data + 4 * low * m * n, *map(ctypes.addressof, forms), a_fmt.terms, guard,
-            most, ctypes.addressof(flush), odd.ctypes.data + low)
+        call(high - low, low, (b.ctypes.data + 4 * low * step, step, *strides), y.ctypes.data + 4 * low * m * n,
+             *map(ctypes.addressof, forms), a_fmt.terms, guard, most, ctypes.addressof(flush), odd.ctypes.data + low)
     kernels.split(count, count * (m * k * n * 0.05 + (m + n) * k * kernels.ELEMENT), part)
     return y, odd.nonzero()[0].tolist()

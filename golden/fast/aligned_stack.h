@@ -2,6 +2,7 @@
 #pragma once
 
 #include "aligned.h"
+#include "convolve.h"
 
 namespace {
 
@@ -69,9 +70,18 @@ class AlignedPair {
         return true;
     }
 
+    // The same with a = the patches, or the patches turned.
+    bool multiply_patches(const Patches &p, bool turned, const Format &fa, const float *b, int64_t bk, int64_t bn,
+                          const Format &fb, int32_t guard, int64_t most, float *y, const Flush &flush) {
+        patches_.resize(m_ * k_);
+        p.gather(0, p.pixels, patches_.data());
+        return multiply(patches_.data(), turned ? 1 : k_, turned ? m_ : 1, fa, b, bk, bn, fb, guard, most, y, flush);
+    }
+
   private:
     int64_t m_, k_, n_, terms_;
     Mantissas a_, b_;
+    std::vector<float> patches_;
     std::vector<int64_t> row_, line_, block_, length_, exponent_;
 };
 

@@ -142,6 +142,19 @@ void hbfp_aligned_stack(int64_t count, const float *a, int64_t a_step, int64_t a
         odd[i] = !pair.multiply(a + i * a_step, am, ak, *fa, b + i * b_step, bk, bn, *fb, guard, most, y + i * m * n, *flush);
 }
 
+// The same with the patches of pair i, those of p moved by i * step, for a; `turned`: k runs over the pixels.
+void hbfp_aligned_patches(int64_t count, const Patches *p, int64_t step, int32_t turned, const float *b, int64_t b_step,
+                          int64_t bk, int64_t bn, int64_t n, float *y, const Format *fa, const Format *fb, int64_t terms,
+                          int32_t guard, int64_t most, const Flush *flush, uint8_t *odd) {
+    const int64_t m = turned ? p->columns() : p->pixels, k = turned ? p->pixels : p->columns();
+    AlignedPair pair(m, k, n, terms);
+    for (int64_t i = 0; i < count; i++) {
+        Patches own = *p;
+        own.x += i * step;
+        odd[i] = !pair.multiply_patches(own, turned, *fa, b + i * b_step, bk, bn, *fb, guard, most, y + i * m * n, *flush);
+    }
+}
+
 // x (N, C, D, H, W), any strides, into y, zeroed and of any strides with channels or columns without gaps, from depth
 // `front`, row `top`, column `left` on; what falls outside is left out. `s`: strides of x, its sides, strides of y, its
 // depth, rows and columns, front, top, left.

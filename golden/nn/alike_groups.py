@@ -104,14 +104,12 @@ def _over_channels(last, matrices, fmt, formats, size, stride, dilation):
 def _products(last, b, fmt, b_fmt, formats: Formats, size, stride, dilation, turned=False) -> tuple[np.ndarray, list]:
     """Patches of each group, or these turned, times ``b`` (groups, K, n): (groups, M, n), and groups that are left."""
     groups, channels = len(b), last.shape[-1] // len(b)
+    places = patches.Patches(array(last), *unfold.taps(tuple(last.shape), size, stride, dilation), channels)
     if formats.accumulate != "aligned":
-        places = patches.Patches(array(last), *unfold.taps(tuple(last.shape), size, stride, dilation), channels)
         return stack.patches_product(places, channels, array(b), _alike(fmt, b_fmt, formats.accumulate, groups),
                                      turned=turned), []
     check_aligned(fmt, b_fmt, -(-b.shape[1] // fmt.terms), formats.guard, formats.growth)
-    view = unfold.view(last, size, stride, dilation).unflatten(-1, (groups, channels))
-    rows = view.movedim(-2, 0).flatten(1, last.dim() - 1).flatten(2).contiguous()
-    return aligned.stack(array(rows.mT if turned else rows), array(b), fmt, b_fmt, formats.guard)
+    return aligned.patches_stack(places, channels, array(b), fmt, b_fmt, formats.guard, turned=turned)
 
 
 def _alike(fmt: HBFPFormat, b_fmt: HBFPFormat, sums: str, groups: int) -> stack.Formats:
