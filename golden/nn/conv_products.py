@@ -101,7 +101,7 @@ def _drawn_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
 
 def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, stream: Stream | None, size: Sides, stride: Sides,
                 dilation: Sides) -> torch.Tensor:
-    """Patches of ``x``, turned, times ``g`` (N, OH, OW, O): gradient (O, C, *size) of the weights."""
+    """Patches of ``x``, turned, times ``g`` (N, OH, OW, O): gradient (O, C, size ...) of the weights."""
     return unfold.weights(_over_pixels(x, g, formats, stream, size, stride, dilation), size)
 
 

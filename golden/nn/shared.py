@@ -33,7 +33,7 @@ class Plan(NamedTuple):
     sides : tuple of int
         Those of planes, padding included, of which copies are made.
     cuts : list of tuple
-        For each copy its part of planes (N, C, *sides).
+        For each copy its part of planes (N, C, sides ...).
     length : int
         Elements of a row of a copy: whole blocks.
     rows, blocks : ndarray of int64

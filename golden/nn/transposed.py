@@ -21,7 +21,7 @@ class Transposed(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, sides: Sides, stride: Sides, padding: Sides,
                 dilation: Sides, formats: Formats, groups: int) -> torch.Tensor:
-        """``x`` (N, C, H, W), ``w`` (C, O / groups, kh, kw) -> (N, O, *sides); or with depth."""
+        """``x`` (N, C, H, W), ``w`` (C, O / groups, kh, kw) -> (N, O, sides ...); or with depth."""
         ctx.save_for_backward(x, w)
         ctx.run = again.rule(formats, lambda a, b: Transposed.apply(a, b, sides, stride, padding, dilation, formats,
                                                                     groups))
@@ -50,7 +50,7 @@ class _Way:
         self.alike = groups > 1 and alike_groups.AlikeGroups.serves(x, formats)
 
     def input_gradient(self, g, w, shape):
-        """(N, O, *sides) of the transposed one's input."""
+        """(N, O, sides ...) of the transposed one's input."""
         if self.depthwise:
             return depthwise.input_gradient(g, w, shape, *self.geometry, self.formats)
         if self.grouped:
@@ -62,7 +62,7 @@ class _Way:
                        for top, part in zip(g.chunk(self.groups, 1), w.chunk(self.groups), strict=True)]).movedim(-1, 1)
 
     def output(self, x, w, sides):
-        """(N, C, *sides); pixels beyond come of padding of the output alone."""
+        """(N, C, sides ...); pixels beyond come of padding of the output alone."""
         if self.depthwise:
             y = depthwise.output(unfold.channels_last(x, unfold.around(self.padding)), w, self.stride, self.dilation,
                                  self.formats)
@@ -82,7 +82,7 @@ class _Way:
             self.formats.w, self.formats, None, tuple(w.shape[2:]), self.stride, self.dilation)
 
     def weight_gradient(self, x, g, size):
-        """(C, O / groups, *size)."""
+        """(C, O / groups, size ...)."""
         padding = self._around(x.shape[2:], g.shape[2:], size)
         if self.depthwise:
             return depthwise.weight_gradient(unfold.channels_last(x, padding), g, size, self.stride, self.dilation,

@@ -136,7 +136,7 @@ def weight_matrix(w: torch.Tensor) -> torch.Tensor:
 
 
 def weights(matrix: torch.Tensor, size: Sides) -> torch.Tensor:
-    """The way back: (K, O), or any shape of as many numbers, as (O, C, *size)."""
+    """The way back: (K, O), or any shape of as many numbers, as (O, C, size ...)."""
     order = ORDER[len(size)]
     taps = matrix.reshape(*(size[i] for i in order), -1, matrix.shape[-1])
     return taps.permute(-1, -2, *(order.index(i) for i in range(len(size))))

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from hbfp import files
 from hbfp.extras import need
+from hbfp.format import HBFPFormat
 from hbfp.values import (
     OptionError,
     choice,
@@ -99,8 +100,10 @@ def _format(name, design):
     """A format by name, with the options that the name leaves open."""
     try:
         found = Format.of(name)
-        fmt = found.fmt and replace(design.format, mantissa=found.fmt.mantissa, block=found.fmt.block)
-        if found.boost and fmt and found.boost < fmt.mantissa:
+        if not isinstance(found.fmt, HBFPFormat):
+            return found, found.fmt
+        fmt = replace(design.format, mantissa=found.fmt.mantissa, block=found.fmt.block)
+        if found.boost and found.boost < fmt.mantissa:
             raise ValueError(f"boost must be {fmt.mantissa} bits or more, not {found.boost}")
         return found, fmt
     except ValueError as error:

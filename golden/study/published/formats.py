@@ -1,4 +1,4 @@
-"""Formats by the names that published tables have: ``hbfp8_576``, ``hbfp4_64+6``, ``2:4-hbfp6_64``."""
+"""Formats by the names that published tables have, ``hbfp8_576``, ``hbfp4_64+6``, ``2:4-hbfp6_64``, and all others."""
 
 import re
 from dataclasses import dataclass
@@ -6,11 +6,14 @@ from math import isqrt
 
 from hbfp.format import HBFPFormat
 
+from ...spec.numbers import ALIASES, NUMBERS, Number
+
 #: What a name must be, in words.
 RULE = ("must be fp32, hbfpW_N (N elements in a square tile) or hbfpW_1xN (in a row), with +BOOST behind for the "
-        "Boosters' recipe, and N:M- before or -N:M behind to sparsify first or last")
+        f"Boosters' recipe, or one of {', '.join([*ALIASES, *NUMBERS])}, and N:M- before or -N:M behind to sparsify "
+        "first or last")
 _HBFP = re.compile(r"hbfp([0-9]{1,2})_(1x)?([0-9]{1,7})(?:\+([0-9]{1,2}))?")
-_SPARSE = re.compile(r"[0-9]{1,4}:[0-9]{1,4}")
+_SPARSE = re.compile(r"(?:([0-9]{1,4}:[0-9]{1,4})(?:-|$))?(.*?)(?:(?:^|-)([0-9]{1,4}:[0-9]{1,4}))?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +24,7 @@ class Format:
     ----------
     name : str
         As the table has it.
-    fmt : HBFPFormat or None
+    fmt : HBFPFormat, Number or None
         Of all products; None is FP32.
     boost : int
         Mantissa width of the last epoch and of the first and last layer; 0: the same as of the others.
@@ -31,7 +34,7 @@ class Format:
         As of :func:`golden.nn.sparsify`.
     """
     name: str
-    fmt: HBFPFormat | None = None
+    fmt: HBFPFormat | Number | None = None
     boost: int = 0
     sparsity: str = ""
     order: str = "sparsify-quantise"
@@ -39,16 +42,17 @@ class Format:
     @classmethod
     def of(cls, name: str) -> "Format":
         """The format of a name; ValueError if it is none."""
-        parts = name.split("-")
-        sparse = [part for part in parts if _SPARSE.fullmatch(part)]
-        numbers = [part for part in parts if part not in sparse]
-        if len(sparse) > 1 or len(numbers) > 1 or (sparse and numbers == ["fp32"]):
+        found = _SPARSE.fullmatch(name)
+        first, number, last = found.groups() if found else (None, name, None)
+        sparsity = first or last or ""
+        if first and last or (sparsity and number == "fp32") or not (sparsity or number):
             raise ValueError(RULE)
-        order = "quantise-sparsify" if sparse and numbers and parts[-1] == sparse[0] else "sparsify-quantise"
-        sparsity = "".join(sparse)
-        if not numbers or numbers == ["fp32"]:
+        order = "quantise-sparsify" if last and number else "sparsify-quantise"
+        if number in ("", "fp32"):
             return cls(name=name, sparsity=sparsity)
-        found = _HBFP.fullmatch(numbers[0])
+        if number in NUMBERS or number in ALIASES:
+            return cls(name=name, fmt=NUMBERS[ALIASES.get(number, number)], sparsity=sparsity, order=order)
+        found = _HBFP.fullmatch(number)
         elements = int(found[3]) if found else 0
         side = isqrt(elements)
         if not found or not (found[2] or side * side == elements):

@@ -22,6 +22,7 @@ from hbfp.format import HBFPFormat
 from ...nn import HBFPConv2d, HBFPLinear, convert, errors, fused, hbfp_layers, report, sparsify, wide_weights
 from ...schedule import MixedMantissa
 from ...sparsity import prune
+from ...spec.numbers import Number
 from .. import shares
 from .formats import Format
 from .models import DENSE, model
@@ -41,7 +42,7 @@ class Work:
         What is learned, with the recipe, epochs and batch in force.
     format : Format
         By name.
-    fmt : HBFPFormat or None
+    fmt : HBFPFormat, Number or None
         The same with rounding and other options; None for FP32.
     accumulate : str
         As of :func:`golden.matmul.matmul`.
@@ -56,7 +57,7 @@ class Work:
     """
     task: Task
     format: Format
-    fmt: HBFPFormat | None
+    fmt: HBFPFormat | Number | None
     accumulate: str
     wide: bool
     steps: int
@@ -96,7 +97,7 @@ class Job:
         self.epoch_steps = data.steps(task.batch) if task.recipe else 0
         self.total = (work.steps or self.epoch_steps * task.epochs) if task.recipe else 0
         self.epochs = max(1, -(-self.total // self.epoch_steps)) if task.recipe else 1
-        self.schedule = None if not work.format.boost or work.fmt is None else MixedMantissa(
+        self.schedule = None if not work.format.boost or not isinstance(work.fmt, HBFPFormat) else MixedMantissa(
             base=work.fmt.mantissa, boosted=work.format.boost, epochs=self.epochs)
         self.nets = [self._net(seed) for seed in self.seeds]
         for net in self.nets:
@@ -274,7 +275,7 @@ class Job:
         """The result of a seed, as it will be read back."""
         net, work = self.nets[index], self.work
         found = hashlib.sha256(b"".join(p.detach().cpu().numpy().tobytes() for p in net.parameters())).hexdigest()
-        share = {work.fmt.mantissa: 1.0} if work.fmt else {}
+        share = {work.fmt.mantissa: 1.0} if isinstance(work.fmt, HBFPFormat) else {}
         if self.schedule:
             share = shares.share_of(self.schedule, net, self.counts)
         result = {"work": asdict(work), "seed": self.seeds[index], "metric": work.task.metric,

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 from golden.__main__ import main  # noqa: E402
 from golden.study.published import generate  # noqa: E402
+from golden.study.published.formats import RULE  # noqa: E402
 from golden.study.published.results import cells, rows  # noqa: E402
 from golden.study.published.task import FOLDER, names, read  # noqa: E402
 
@@ -71,8 +72,7 @@ FILES = ("cifar-10-batches-py/data_batch_1, cifar-10-batches-py/data_batch_2, ci
                                      "downloaded, --generate writes a few that try it")),
     (["--task", "resnet20-cifar10", "--data", "/none"], f"--data /none: lacks {FILES}"),
     (["--task", "digits", "--formats", "fp32,hbfp4_8"],
-     ("--formats hbfp4_8: must be fp32, hbfpW_N (N elements in a square tile) or hbfpW_1xN (in a row), with +BOOST "
-     "behind for the Boosters' recipe, and N:M- before or -N:M behind to sparsify first or last")),
+     f"--formats hbfp4_8: {RULE}"),
     (["--task", "digits", "--formats", "hbfp8_64+6"], "--formats hbfp8_64+6: boost must be 8 bits or more, not 6"),
     (["--task", "digits", "--formats", "fp32", "--mantissa", "4"],
      ("--mantissa 4: has no effect on formats by name; options of a design that have one: --exponent, --rounding, "

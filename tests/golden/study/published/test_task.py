@@ -9,6 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from golden.spec.numbers import NUMBERS  # noqa: E402
 from golden.study.published import task as tasks  # noqa: E402
 from golden.study.published.data import loader  # noqa: E402
 from golden.study.published.formats import RULE, Format  # noqa: E402
@@ -39,10 +40,13 @@ def test_formats_by_name():
     assert first.fmt == last.fmt == HBFPFormat(mantissa=6, block=(8, 8)) and first.sparsity == last.sparsity == "2:4"
     assert (first.order, last.order) == ("sparsify-quantise", "quantise-sparsify")
     assert Format.of("2:4") == Format(name="2:4", sparsity="2:4")
+    assert Format.of("mxfp8") == Format(name="mxfp8", fmt=NUMBERS["mxfp8-e4m3"])
+    assert Format.of("mxfp8-e5m2-2:4") == Format(name="mxfp8-e5m2-2:4", fmt=NUMBERS["mxfp8-e5m2"], sparsity="2:4",
+                                                order="quantise-sparsify")
 
 
-@pytest.mark.parametrize("name", ["", "hbfp8", "hbfp8_500", "hbfp_16", "bf16", "2:4-2:4", "hbfp8_64-hbfp6_64",
-                                  "2:4-fp32", "hbfp8_64+", "hbfp8_2x32"])
+@pytest.mark.parametrize("name", ["", "hbfp8", "hbfp8_500", "hbfp_16", "mxfp5", "2:4-2:4", "2:4-mxfp4-2:4",
+                                  "hbfp8_64-hbfp6_64", "2:4-fp32", "hbfp8_64+", "hbfp8_2x32"])
 def test_wrong_format(name):
     with pytest.raises(ValueError, match=f"^{re.escape(RULE)}$"):
         Format.of(name)
