@@ -2,8 +2,8 @@
 
 Horizontally fused training arrays (MLSys 2021) were shown on PointNet, for classes and for points, DCGAN, ResNet-18,
 MobileNet-v3, a transformer and BERT. Small ones of each kind train in HBFP8: --count models one by one and as one job,
-forward pass, backward pass and SGD; all numbers are compared, and a figure is the shortest of --repeat turns of each side, in
-processor time on one thread.
+forward pass, backward pass and SGD; all numbers are compared, and a figure is the shortest of --repeat turns of each
+side, in processor time on one thread.
 """
 
 import argparse
