@@ -67,6 +67,8 @@ def matmul(x: np.ndarray, w: np.ndarray, fmt: HBFPFormat, accumulate: str = "fp3
     if (noise is None and w_noise is None and fmt.terms == w_fmt.terms and kernels.adds(accumulate, (fmt, w_fmt))
             and kernels.library()):
         return products.converted(x, w, fmt, w_fmt, accumulate)
+    if accumulate == "aligned":
+        check_widths(guard, growth)
     return matmul_blocks(encode(x, fmt, noise), encode(w, w_fmt, w_noise, axis=0), accumulate,
                          guard=guard, growth=growth)
 

@@ -6,22 +6,41 @@ is. So two functions of autograd are enough, of whatever product, as often as it
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
 
+from ..within import within
 from .formats import Formats
 from .once import once_differentiable
 from .side import here
 
 #: A product as a function of x and w.
 Run = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+_UNREAD = ContextVar("unread", default=False)
 #: Why a transform is refused.
 NO_FORWARD = ("HBFP products do not run in forward mode (jvp, jacfwd, dual numbers): gradients come from backward(), "
               "torch.func.grad and vjp")
 NO_RULE = ("Under torch.func HBFP products need rounding 'rne' or 'truncate', or eval(), and no mode 'emulator': noise "
            "has no order there")
+
+
+def unread() -> AbstractContextManager[None]:
+    """Within, nobody reads what products give: they run for the sake of their gradients alone."""
+    return within(_UNREAD, True)
+
+
+def is_unread() -> bool:
+    """Whether the caller is within :func:`unread`."""
+    return _UNREAD.get()
+
+
+def made(make: Callable[[], torch.Tensor], like: torch.Tensor, shape: Callable[[], Sequence[int]]) -> torch.Tensor:
+    """What a forward pass gives: what ``make`` makes, or, where it is unread, any numbers of the shape."""
+    return like.new_empty(tuple(shape())) if is_unread() else make()
 
 
 def transformed(*tensors: torch.Tensor | None) -> bool:
@@ -129,7 +148,7 @@ class Gradient(torch.autograd.Function):
         """What the product's own backward pass gives."""
         pair = [x.detach(), w.detach()]
         pair[which].requires_grad_()
-        with torch.enable_grad():
+        with torch.enable_grad(), unread():
             y = run(*pair)
         found, = torch.autograd.grad(y, pair[which], g.detach())
         return found

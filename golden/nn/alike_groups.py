@@ -42,7 +42,8 @@ class AlikeGroups(torch.autograd.Function):
         ctx.run = again.rule(formats, lambda a, b: AlikeGroups.apply(a, b, stride, padding, dilation, formats, groups))
         ctx.options = stride, padding, dilation, formats, groups
         ctx.last = unfold.channels_last(x.detach(), unfold.around(padding))
-        return unviewed(output(ctx.last, w.detach(), stride, dilation, formats, groups))
+        return again.made(lambda: unviewed(output(ctx.last, w.detach(), stride, dilation, formats, groups)), x,
+                          lambda: unfold.output_shape(x, w, stride, padding, dilation))
 
     @staticmethod
     @again.differentiable

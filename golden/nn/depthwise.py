@@ -32,7 +32,8 @@ class Depthwise(torch.autograd.Function):
         ctx.run = again.rule(formats, lambda a, b: Depthwise.apply(a, b, stride, padding, dilation, formats))
         ctx.options = stride, padding, dilation, formats
         ctx.last = unfold.channels_last(x.detach(), unfold.around(padding))
-        return unviewed(output(ctx.last, w.detach(), stride, dilation, formats))
+        return again.made(lambda: unviewed(output(ctx.last, w.detach(), stride, dilation, formats)), x,
+                          lambda: unfold.output_shape(x, w, stride, padding, dilation))
 
     @staticmethod
     @again.differentiable

@@ -41,7 +41,8 @@ class Grouped(torch.autograd.Function):
         ctx.save_for_backward(x, w)
         ctx.run = again.rule(formats, lambda a, b: Grouped.apply(a, b, stride, padding, dilation, formats, groups))
         ctx.options = stride, padding, dilation, formats, groups
-        return unviewed(output(x.detach(), w.detach(), *ctx.options))
+        return again.made(lambda: unviewed(output(x.detach(), w.detach(), *ctx.options)), x,
+                          lambda: unfold.output_shape(x, w, stride, padding, dilation))
 
     @staticmethod
     @again.differentiable

@@ -65,8 +65,8 @@ def _register(name: str, options: str, product: Callable[..., torch.Tensor], sha
     """Define ``hbfp::name(Tensor a, Tensor b, options)`` and that of its gradients; tensors are the first options.
 
     ``product`` takes the same arguments, and autograd; ``shape`` gives the result's, and ``macs`` its multiply-
-    accumulates from result, a and b. The gradients' operator computes the product again, for nothing of it is kept in a
-    traced program.
+    accumulates from result, a and b. The gradients' operator converts the operands again, for nothing of them is kept
+    in a traced program.
     """
     options = f", {options}" if options else ""
     torch.library.define(f"hbfp::{name}", f"(Tensor a, Tensor b{options}) -> Tensor")
@@ -87,7 +87,9 @@ def _register(name: str, options: str, product: Callable[..., torch.Tensor], sha
         *rest, needs = rest
         with _below_autograd_too(), torch.enable_grad():
             pair = [t.detach().requires_grad_(need) for t, need in zip((a, b), needs, strict=True)]
-            found = iter(torch.autograd.grad(product(*pair, *rest), [t for t in pair if t.requires_grad], g))
+            with again.unread():
+                y = product(*pair, *rest)
+            found = iter(torch.autograd.grad(y, [t for t in pair if t.requires_grad], g))
             return tuple(next(found).contiguous() if need else g.new_empty(0) for need in needs)
 
     @torch.library.register_fake(f"hbfp::{name}")

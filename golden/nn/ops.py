@@ -28,7 +28,8 @@ class Linear(torch.autograd.Function):
         ctx.save_for_backward(x, w)                    # for torch's check that nobody changed them meanwhile
         ctx.operands, ctx.formats, ctx.stream = operands, formats, of_g
         ctx.run = again.rule(formats, lambda a, b: Linear.apply(a, b, formats, None, True))
-        return product(operands[0].along(-1), operands[1].along(-1), formats, turn_b=True)
+        return again.made(lambda: product(operands[0].along(-1), operands[1].along(-1), formats, turn_b=True), x,
+                          lambda: (len(x), len(w)))
 
     @staticmethod
     @again.differentiable

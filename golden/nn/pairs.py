@@ -70,6 +70,9 @@ class Alike:
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor, which: str) -> tuple[torch.Tensor, list[int]]:
         """As of :class:`Pairs`: all pairs, or none."""
+        if which == "y" and again.is_unread() and on_host(a):
+            together = watcher() is None and (whole(self._formats) or quick(self._formats))
+            return a.new_empty(len(a), a.shape[1], b.shape[2]), [] if together else list(range(len(a)))
         if converted.takes(a, self._formats) and not self._formats.stochastic:
             return self._on_gpu(a, b, which), []
         if on_host(a) and whole(self._formats) and watcher() is None:
@@ -128,7 +131,8 @@ class Matmul(torch.autograd.Function):
         for i in left:
             x, w = products.operand(a[i], "x", i, pairs), products.operand(b[i], "w", i, pairs)
             ctx.operands[i] = x, w
-            y[i] = product(x.along(-1), w.along(0), products.formats(i, pairs))
+            if not again.is_unread():
+                y[i] = product(x.along(-1), w.along(0), products.formats(i, pairs))
         return y
 
     @staticmethod

@@ -27,7 +27,8 @@ class Transposed(torch.autograd.Function):
                                                                     groups))
         turned = replace(formats, x=formats.g, g=formats.x)
         ctx.way = _Way((stride, padding, dilation), turned, groups, x, w)
-        return unviewed(ctx.way.input_gradient(x.detach(), w.detach(), (len(x), w.shape[1] * groups, *sides)))
+        shape = len(x), w.shape[1] * groups, *sides
+        return again.made(lambda: unviewed(ctx.way.input_gradient(x.detach(), w.detach(), shape)), x, lambda: shape)
 
     @staticmethod
     @again.differentiable

@@ -49,6 +49,12 @@ def around(padding: Sequence[int]) -> list[int]:
     return [each for each in reversed(padding) for _ in range(2)]
 
 
+def output_shape(x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, dilation: Sides) -> list[int]:
+    """Of a convolution of ``x`` (N, C, H, W) with ``w`` (O, C / groups, kh, kw): N, O, OH, OW; or with depth."""
+    sides = zip(x.shape[2:], w.shape[2:], stride, padding, dilation, strict=True)
+    return [x.shape[0], w.shape[0], *((side + 2 * pad - d * (k - 1) - 1) // s + 1 for side, k, s, pad, d in sides)]
+
+
 def view(x: torch.Tensor, size: Sides, stride: Sides, dilation: Sides) -> torch.Tensor:
     """View (N, OH, OW, kh, kw, C) of padded channels-last ``x``; of volumes (N, OD, OH, OW, kh, kw, kd, C)."""
     return x.as_strided(*_laid_out(tuple(x.shape), size, stride, dilation))

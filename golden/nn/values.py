@@ -88,7 +88,8 @@ class Product(torch.autograd.Function):
         ctx.save_for_backward(x, w)
         ctx.kind, ctx.formats = kind, formats
         ctx.run = again.rule(formats, lambda a, b: Product.apply(a, b, kind, formats))
-        return unviewed(_product(kind.y, x, w, (formats.x, formats.w), kind.sums[0]))
+        return again.made(lambda: unviewed(_product(kind.y, x, w, (formats.x, formats.w), kind.sums[0])), x,
+                          lambda: kind.y(x.to("meta"), w.to("meta")).shape)
 
     @staticmethod
     @again.differentiable

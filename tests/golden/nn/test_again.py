@@ -1,6 +1,7 @@
 """Gradients of gradients are products of the same three kinds, and transforms of torch.func are the loop."""
 
 import copy
+from contextlib import nullcontext
 
 import pytest
 
@@ -8,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 import golden.nn as gn  # noqa: E402
 from golden.matmul import matmul  # noqa: E402
-from golden.nn import functional  # noqa: E402
+from golden.nn import again, functional  # noqa: E402
 
 nn, F = torch.nn, torch.nn.functional
 #: A format for each role, so that a product in the place of another is seen.
@@ -224,3 +225,20 @@ def test_side_arithmetic_is_refused(transform):
         transform(net)(torch.ones(2, 4))
     assert str(error.value) == ("A model with side arithmetic does not run under torch.func (vmap, grad and so on): "
                                 "give it the whole batch, or loop; gradients come from backward()")
+
+
+@pytest.mark.parametrize("fmt", [ROLES, TILES, "mxfp8", "hbfp8@aligned"], ids=["roles", "tiles", "values", "aligned"])
+@pytest.mark.parametrize("name", [name for name in LAYERS if name != "lstm"])
+def test_what_nobody_reads_is_not_made(name, fmt):
+    """A forward pass for its gradients alone: the shape, and the gradients, of the pass that makes its result."""
+    net, _, shape = layer(name, fmt)
+    x, found = torch.randn(shape), []
+    for how in (nullcontext, again.unread):
+        own = x.clone().requires_grad_()
+        with how():
+            y = net(own)
+        inputs = [own, *(each for each in net.parameters())]
+        g = torch.randn(y.shape, generator=torch.Generator().manual_seed(1))
+        found.append((y.shape, torch.autograd.grad(y, inputs, g) if name not in ("own", "heads") else ()))
+    assert found[0][0] == found[1][0]
+    assert all(map(torch.equal, found[0][1], found[1][1]))

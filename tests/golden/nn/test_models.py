@@ -180,8 +180,7 @@ PUBLISHED = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_published_models(name, attention):
-    transformers = pytest.importorskip("transformers")
+def test_published_models(transformers, name, attention):
     kind = getattr(transformers, name)
     torch.manual_seed(0)
     net = kind(kind.config_class(**PUBLISHED[name], attn_implementation=attention))
