@@ -48,7 +48,7 @@ class Transformer(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Logits of the next character at each place."""
-        y = self.characters(x) + self.places.weight
+        y = self.characters(x) + self.places(torch.arange(LENGTH).expand_as(x))
         mask = nn.Transformer.generate_square_subsequent_mask(LENGTH)
         for layer in self.layers:
             y = layer(y, src_mask=mask, is_causal=True)

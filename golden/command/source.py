@@ -6,18 +6,22 @@ from pathlib import Path
 from typing import Any
 
 
+class Wrong(ValueError):
+    """A user's file is not what is needed; one line that names it."""
+
+
 def functions(text: str, names: Sequence[str], others: Sequence[str] = ()) -> dict[str, Callable[..., Any]]:
     """The functions of these names that a file defines, and of others that it may; ValueError, one line, if not."""
     if not Path(text).is_file():
-        raise ValueError(f"Model {text} is no file")
+        raise Wrong(f"Model {text} is no file")
     try:
         made = runpy.run_path(text)
     except (Exception, SystemExit) as error:
-        raise ValueError(f"Model {text} does not run: {line(error)}") from error
+        raise Wrong(f"Model {text} does not run: {line(error)}") from error
     wanted = [*names, *(name for name in others if name in made)]
     for name in wanted:
         if not callable(made.get(name)):
-            raise ValueError(f"Model {text} must define {name}()")
+            raise Wrong(f"Model {text} must define {name}()")
     return {name: made[name] for name in wanted}
 
 
@@ -26,7 +30,7 @@ def called(text: str, function: Callable[..., Any], *args: Any) -> Any:
     try:
         return function(*args)
     except (Exception, SystemExit) as error:
-        raise ValueError(f"Model {text} does not run: {line(error)}") from error
+        raise Wrong(f"Model {text} does not run: {line(error)}") from error
 
 
 def line(error: BaseException) -> str:

@@ -19,6 +19,7 @@ from torch import nn
 from hbfp import files
 
 from ... import nn as gn
+from ...command.source import Wrong, line
 from ...nn import fused
 from ...nn.rounded import held
 from ...sparsity import prune, prune_fraction
@@ -79,6 +80,11 @@ def run(work: Work, name: str, folder: Path, every: float = 30.0,
         progress: Callable[[int, int], object] = lambda done, total: None) -> dict[str, Any]:
     """Train or judge all seeds of a format; a finished run is read, a started one continued.
 
+    Raises
+    ------
+    ValueError
+        If the user's file cannot be run so; one line.
+
     Returns
     -------
     dict
@@ -94,6 +100,10 @@ def run(work: Work, name: str, folder: Path, every: float = 30.0,
     try:
         with torch.random.fork_rng(devices=()):
             found = _Run(work, Choice.of(name), folder).all(every, progress)
+    except Wrong:
+        raise
+    except Exception as error:                             # of the user's model, loss or optimiser
+        raise Wrong(f"Model {work.text} does not run in {name}: {line(error)}") from error
     finally:
         torch.set_num_threads(threads)
     found = json.loads(json.dumps(found | {"seconds": time.monotonic() - begun}))
@@ -164,7 +174,7 @@ class _Run:
         work, choice = self.work, self.choice
         batches = list(self.user.batches())
         if not batches:
-            raise ValueError(f"batches() of {work.text} must give a batch at least")
+            raise Wrong(f"batches() of {work.text} must give a batch at least")
         self._convert()
         self.optimisers = [self.user.optimiser(net) for net in self.nets]
         found = [self.user.schedule(optimiser) for optimiser in self.optimisers]
@@ -208,9 +218,24 @@ class _Run:
                 raise ValueError(f"A job takes one input, not {len(batch[0])}")
             self.job = fused.fuse(self.nets)
             self.update = fused.Step(self.job, self.optimisers)
+            self._try(*batch[0])
             self.together = "one job"
         except ValueError as error:
             self.job, self.together = None, str(error)
+
+    @torch.no_grad()
+    def _try(self, x):
+        """ValueError unless the models give together what each gives alone: their own code may look at a batch, or at
+        a parameter, as no job can."""
+        self.job.eval()
+        try:
+            parts = [x.flip(-1) if index % 2 else x for index in range(len(self.nets))]
+            found = self.job(torch.cat(parts)).chunk(len(parts))
+            same = all(torch.equal(y, net(own)) for y, net, own in zip(found, self.nets, parts, strict=True))
+        except Exception as error:    # of the model's own code
+            raise ValueError(f"In a job the model does not run: {line(error)}") from error
+        if not same:
+            raise ValueError("In a job the model gives other numbers")
 
     def _step(self, batches, step):
         """A step of every seed."""
@@ -297,7 +322,7 @@ def _load(net, checkpoint):
         net.load_state_dict(torch.load(checkpoint, map_location="cpu"))
     except Exception as error:    # of many kinds: no file of torch's, other names, other shapes
         line = next(iter(str(error).splitlines()), "")
-        raise ValueError(f"Checkpoint {checkpoint} is not of this model: {type(error).__name__}: {line}") from error
+        raise Wrong(f"Checkpoint {checkpoint} is not of this model: {type(error).__name__}: {line}") from error
 
 
 def _order(seed: int, epoch: int, count: int) -> Sequence[int]:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ...command.source import called, functions
+from ...command.source import Wrong, called, functions
 from .folder import functions as of_folder
 
 #: Functions that train, of which a file has all or none.
@@ -49,13 +49,13 @@ class User:
             made = functions(text, ("model",), ("inputs", *TRAINS, *OTHERS, "tests", "metric", "better"))
         lacking = [name for name in TRAINS if name not in made]
         if lacking and len(lacking) < len(TRAINS):
-            raise ValueError(f"Model {text} must define {', '.join(f'{name}()' for name in lacking)} to be trained")
+            raise Wrong(f"Model {text} must define {', '.join(f'{name}()' for name in lacking)} to be trained")
         if lacking and not {"metric", "inputs"} & made.keys():
-            raise ValueError(f"Model {text} must define metric() or inputs() to be judged, or all of "
+            raise Wrong(f"Model {text} must define metric() or inputs() to be judged, or all of "
                              f"{', '.join(f'{name}()' for name in TRAINS)} to be trained")
         better = called(text, made["better"]) if "better" in made else "higher"
         if better not in ("higher", "lower"):
-            raise ValueError(f"better() of {text} must give 'higher' or 'lower', not {better!r}")
+            raise Wrong(f"better() of {text} must give 'higher' or 'lower', not {better!r}")
         own = "metric" in made
         title = made["metric"].__name__ if own else "loss" if not lacking else "error of the output"
         if own and made["metric"].__doc__:
@@ -72,14 +72,14 @@ class User:
         torch.manual_seed(seed)
         net = called(self.text, self.made["model"])
         if not isinstance(net, nn.Module):
-            raise ValueError(f"model() of {self.text} must give a torch.nn.Module, not {type(net).__name__}")
+            raise Wrong(f"model() of {self.text} must give a torch.nn.Module, not {type(net).__name__}")
         return net
 
     def optimiser(self, net: nn.Module) -> torch.optim.Optimizer:
         """The optimiser of a model's parameters."""
         found = called(self.text, self.made["optimiser"], net.parameters())
         if not isinstance(found, torch.optim.Optimizer):
-            raise ValueError(f"optimiser() of {self.text} must give a torch.optim.Optimizer, not "
+            raise Wrong(f"optimiser() of {self.text} must give a torch.optim.Optimizer, not "
                              f"{type(found).__name__}")
         return found
 
@@ -95,7 +95,7 @@ class User:
         """Inputs and targets of each batch, as tuples; ``name`` is ``batches`` or ``tests``."""
         for pair in called(self.text, self.made[name]):
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                raise ValueError(f"{name}() of {self.text} must give pairs of inputs and targets, not "
+                raise Wrong(f"{name}() of {self.text} must give pairs of inputs and targets, not "
                                  f"{type(pair).__name__}")
             yield _several(pair[0]), _several(pair[1])
 
@@ -121,12 +121,12 @@ class User:
             losses = [self.loss(net(*inputs), targets).item() for inputs, targets in
                       self.batches("tests" if "tests" in self.made else "batches")]
             if not losses:
-                raise ValueError(f"batches() of {self.text} must give a batch at least")
+                raise Wrong(f"batches() of {self.text} must give a batch at least")
             return sum(losses) / len(losses)
         inputs, _ = self.sample()
         exact = reference().eval()(*inputs)
         if not isinstance(exact, torch.Tensor):
-            raise ValueError(f"Model {self.text} must give a tensor to be judged without metric(), not "
+            raise Wrong(f"Model {self.text} must give a tensor to be judged without metric(), not "
                              f"{type(exact).__name__}")
         return float((net(*inputs) - exact).norm() / exact.norm())
 

@@ -110,7 +110,7 @@ def test_stopped_runs_go_on(work, tmp_path, name):
     whole = run(work, name, tmp_path / "a")
     (tmp_path / "b").mkdir()
 
-    class Stop(Exception):
+    class Stop(BaseException):
         pass
 
     def stop(done, total):
@@ -217,6 +217,37 @@ class Two(nn.Module):
 
 def model''', 1))
     assert run(replace(work, digest="other"), "hbfp6", tmp_path)["together"] == "A job takes one input, not 2"
+
+
+@pytest.mark.parametrize("own, why", [
+    ("self.scale.weight.sum(1) * self.layer(x)", "In a job the model does not run: "),
+    ("self.layer(x - x.mean(0))", "In a job the model gives other numbers")])
+def test_what_a_job_would_change_trains_one_by_one(work, tmp_path, own, why):
+    """A model whose code reads a parameter of a part, or looks at other samples."""
+    path = Path(work.text)
+    path.write_text(FILE.replace("nn.Sequential(nn.Linear(20, 24), nn.ReLU(), nn.Linear(24, 5))", "Own()").replace(
+        "def model", f'''
+class Own(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.scale = nn.Linear(20, 5), nn.Embedding(5, 5)
+
+    def forward(self, x):
+        return {own}
+
+def model''', 1))
+    found = run(work, "hbfp6", tmp_path)
+    assert found["together"].startswith(why)
+    alone = run(replace(work, seeds=(1,)), "hbfp6", tmp_path)
+    assert alone["curves"][0] == found["curves"][1]
+
+
+def test_a_model_that_does_not_run_is_one_line(work, tmp_path):
+    path = Path(work.text)
+    path.write_text(FILE.replace("nn.Linear(24, 5)", "nn.Linear(25, 5)"))
+    message = r"Model .*mine.py does not run in hbfp6: ValueError: Shapes of input and .*25\)"
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        run(replace(work, seeds=(0,)), "hbfp6", tmp_path)
 
 
 def test_results_are_json(work, tmp_path):
