@@ -1,6 +1,7 @@
 """Products of operands rounded to any format: each of the three has its own conversions, and torch's sums."""
 
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -165,6 +166,13 @@ def test_what_has_no_values():
 def test_wrong_formats(call, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         call()
+
+
+def test_the_page_runs(capsys):
+    page = (Path(__file__).parents[3] / "docs/formats.md").read_text()
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(code, "docs/formats.md", "exec"), {})
+    assert "mxfp4" in capsys.readouterr().out
 
 
 def test_sums_by_name():
