@@ -52,6 +52,15 @@ def key(*parts: object) -> str:
     return digest.hexdigest()[:32]
 
 
+def digest(paths: Iterable[str | os.PathLike[str]]) -> str:
+    """A name that follows from the names and the bytes of files, in their order."""
+    found = hashlib.sha256()
+    for path in map(Path, paths):
+        with open(path, "rb") as file:
+            found.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
+    return found.hexdigest()
+
+
 # --- Single files -------------------------------------------------------------------------------
 
 

@@ -63,3 +63,12 @@ def test_lock_is_held_by_one(tmp_path):
             pytest.fail("two hold one lock")
     with files.lock(tmp_path / "deep" / "it", wait=0):
         pass
+
+
+def test_digest_follows_names_bytes_and_order(tmp_path):
+    for name, data in (("a", b"1"), ("b", b"2"), ("c", b"1")):
+        (tmp_path / name).write_bytes(data)
+    found = [files.digest(tmp_path / name for name in names) for names in ("ab", "ba", "cb", "a", "")]
+    assert len(set(found)) == 5 and all(len(each) == 64 for each in found)
+    (tmp_path / "a").write_bytes(b"3")
+    assert files.digest([tmp_path / "a", str(tmp_path / "b")]) not in found

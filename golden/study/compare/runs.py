@@ -68,12 +68,7 @@ class Work:
 def digest(*paths: str) -> str:
     """A name that follows from the bytes of files, and of all files below folders."""
     every = [each for path in map(Path, paths) for each in ([path] if path.is_file() else sorted(path.rglob("*")))]
-    found = hashlib.sha256()
-    for path in every:
-        if path.is_file():
-            with open(path, "rb") as file:
-                found.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
-    return found.hexdigest()
+    return files.digest(path for path in every if path.is_file())
 
 
 def run(work: Work, name: str, folder: Path, every: float = 30.0,

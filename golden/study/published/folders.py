@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from hbfp import files
 from hbfp.extras import need
 from hbfp.values import shown
 
@@ -30,12 +31,8 @@ def lacking(folder: Path) -> list[str]:
 
 def digest(folder: Path) -> str:
     """A name that follows from the files of a model."""
-    found = hashlib.sha256()
-    for path in sorted(folder.glob("*")):
-        if path.suffix in (".json", ".safetensors", ".bin", ".txt", ".model"):
-            with open(path, "rb") as file:
-                found.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
-    return found.hexdigest()[:16]
+    return files.digest(path for path in sorted(folder.glob("*"))
+                        if path.suffix in (".json", ".safetensors", ".bin", ".txt", ".model"))[:16]
 
 
 def prepare() -> None:
