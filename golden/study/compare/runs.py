@@ -7,7 +7,7 @@ and from the step's number.
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from ...command.source import Wrong, line
 from ...nn import fused
 from ...nn.rounded import held
 from ...sparsity import prune, prune_fraction
+from ..published.samples import order
 from .choice import Choice
 from .user import User
 
@@ -183,14 +184,15 @@ class _Run:
         checkpoint, step, total = self.folder / f"{work.key(choice)}.pt", 0, work.epochs * len(batches)
         if checkpoint.exists():
             step = self._resume(torch.load(checkpoint), schedule, len(batches))
-        saved = time.monotonic()
+        saved, orders = time.monotonic(), []
         while step < total:
             progress(step, total)
             epoch, place = divmod(step, len(batches))
+            if not place or not orders:
+                orders = [order(len(batches), seed, epoch).tolist() for seed in work.seeds]
             if schedule and not place:
                 self._boost(schedule, epoch)
-            chosen = [batches[_order(seed, epoch, len(batches))[place]] for seed in work.seeds]
-            self._step(chosen, step)
+            self._step([batches[own[place]] for own in orders], step)
             step += 1
             if time.monotonic() - saved >= every:
                 with files.replacing(checkpoint) as temporary:
@@ -316,13 +318,8 @@ def _load(net, checkpoint):
     try:
         net.load_state_dict(torch.load(checkpoint, map_location="cpu"))
     except Exception as error:    # of many kinds: no file of torch's, other names, other shapes
-        line = next(iter(str(error).splitlines()), "")
-        raise Wrong(f"Checkpoint {checkpoint} is not of this model: {type(error).__name__}: {line}") from error
-
-
-def _order(seed: int, epoch: int, count: int) -> Sequence[int]:
-    """The order of batches in an epoch."""
-    return torch.randperm(count, generator=torch.Generator().manual_seed(seed * 100_003 + epoch)).tolist()
+        first = next(iter(str(error).splitlines()), "")
+        raise Wrong(f"Checkpoint {checkpoint} is not of this model: {type(error).__name__}: {first}") from error
 
 
 def _decibels(operands):

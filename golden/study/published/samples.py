@@ -11,8 +11,8 @@ Batch = tuple[tuple[torch.Tensor, ...], torch.Tensor]
 
 
 @lru_cache(4)
-def _order(count, seed, epoch):
-    """The order of an epoch's samples."""
+def order(count: int, seed: int, epoch: int) -> torch.Tensor:
+    """The order of an epoch's samples, or of its batches."""
     return torch.randperm(count, generator=torch.Generator().manual_seed(seed * 100_003 + epoch))
 
 
@@ -44,7 +44,7 @@ class Samples:
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """The samples of a step."""
         epoch, place = divmod(step, self.steps(size))
-        rows = _order(len(self.train[0]), seed, epoch)[place * size:(place + 1) * size]
+        rows = order(len(self.train[0]), seed, epoch)[place * size:(place + 1) * size]
         x, y = self.train
         return (self.ready(x[rows], torch.Generator().manual_seed((seed << 32) + step)),), y[rows]
 
