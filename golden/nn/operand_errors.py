@@ -29,6 +29,11 @@ _WEIGHTS = {"LinearBackward": "gx", "MatmulBackward": "xg", "Conv2dBackward": "x
             "ConvTranspose3dBackward": "gx", "TransposedBackward": "gx", "ProductBackward": "gx"}
 
 
+def decibels(signal: float, noise: float) -> float | None:
+    """10 log10(signal / noise); None where nothing was lost."""
+    return 10 * float(np.log10(signal / noise)) if noise else None
+
+
 @dataclass
 class OperandError:
     """One operand of one product of one layer, over all calls.
@@ -73,7 +78,7 @@ class OperandError:
     @property
     def qsnr(self) -> float | None:
         """10 log10(signal / noise) in dB; None where nothing was lost."""
-        return 10 * float(np.log10(self.signal / self.noise)) if self.noise else None
+        return decibels(self.signal, self.noise)
 
     @property
     def saturated_share(self) -> float:

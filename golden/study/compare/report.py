@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from rich.table import Column, Table
 
+from ..published.results import of_seeds
 from .choice import Choice
 from .user import User
 
@@ -27,11 +28,11 @@ def rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """
     found = []
     for result in results:
-        values, qsnr = result["values"], result["qsnr"]
+        qsnr, (mean, deviation) = result["qsnr"], of_seeds(result["values"])
         found.append(Choice.of(result["name"]).json() | {
-            "metric": float(np.mean(values)), "deviation": float(np.std(values, ddof=1)) if len(values) > 1 else None,
+            "metric": mean, "deviation": deviation,
             "qsnr": qsnr and qsnr["all"], "qsnr_by_operand": qsnr and {role: qsnr[role] for role in "xwg"},
-            "values": values, "curves": result["curves"], "together": result["together"],
+            "values": result["values"], "curves": result["curves"], "together": result["together"],
             "seconds": result["seconds"]})
     return found
 

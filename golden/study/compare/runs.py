@@ -21,6 +21,7 @@ from hbfp import files
 from ... import nn as gn
 from ...command.source import Wrong, line
 from ...nn import fused
+from ...nn.operand_errors import decibels
 from ...nn.rounded import held
 from ...sparsity import prune, prune_fraction
 from ..published.samples import order
@@ -296,7 +297,7 @@ class _Run:
         parts = {"x": [e for e in found if (e.product, e.role) == ("y", "x")],
                  "w": [e for e in found if (e.product, e.role) == ("y", "w")],
                  "g": [e for e in found if e.role == "g"], "all": found}
-        return {role: _decibels(some) for role, some in parts.items()}
+        return {role: decibels(sum(e.signal for e in some), sum(e.noise for e in some)) for role, some in parts.items()}
 
 
 def weights(work: Work, folder: Path, seed: int) -> Path:
@@ -320,8 +321,3 @@ def _load(net, checkpoint):
     except Exception as error:    # of many kinds: no file of torch's, other names, other shapes
         first = next(iter(str(error).splitlines()), "")
         raise Wrong(f"Checkpoint {checkpoint} is not of this model: {type(error).__name__}: {first}") from error
-
-
-def _decibels(operands):
-    signal, noise = sum(e.signal for e in operands), sum(e.noise for e in operands)
-    return 10 * float(torch.log10(torch.tensor(signal / noise, dtype=torch.float64))) if noise and signal else None

@@ -20,6 +20,11 @@ def load(path: Path) -> dict[str, Any] | None:
     return json.loads(path.read_text()) if path.exists() else None
 
 
+def of_seeds(values: Sequence[float]) -> tuple[float, float | None]:
+    """Mean of the seeds, and deviation of a sample; None of one seed."""
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
 def rows(task: Task, found: Mapping[str, Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
     """A row for each format of the table and each that was run.
 
@@ -39,8 +44,8 @@ def rows(task: Task, found: Mapping[str, Sequence[dict[str, Any]]]) -> list[dict
     table = []
     for name in dict.fromkeys((*task.formats, *found)):
         values = [result["value"] for result in found.get(name, ())]
-        table.append({"format": name, "ours": float(np.mean(values)) if values else None,
-                      "deviation": float(np.std(values, ddof=1)) if len(values) > 1 else None, "seeds": len(values),
+        ours, deviation = of_seeds(values) if values else (None, None)
+        table.append({"format": name, "ours": ours, "deviation": deviation, "seeds": len(values),
                       "published": task.published.get(name)})
     return table
 
