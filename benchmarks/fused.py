@@ -59,10 +59,10 @@ CASES = {"MLP, SGD": ("mlp", mlp, (64,), SGD, (4, 2)), "MLP, Adam": ("mlp", mlp,
          "transformer, Adam": ("transformer", Transformer, (8, 8), ADAM, (2, None))}
 
 
-def models(build, fmt):
-    """Eight models, each from its own start."""
+def models(build, fmt, count=COUNT):
+    """Models, each from its own start."""
     made = []
-    for index in range(COUNT):
+    for index in range(count):
         torch.manual_seed(index)
         made.append(build() if fmt is None else gn.convert(build(), fmt, seed=100 * index))
     return made
@@ -73,7 +73,7 @@ def serial(nets, x, targets, optimiser, options):
     own = [optimiser(net.parameters(), **options) for net in nets]
 
     def run():
-        for net, one, a, b in zip(nets, own, x.chunk(COUNT), targets.chunk(COUNT), strict=True):
+        for net, one, a, b in zip(nets, own, x.chunk(len(nets)), targets.chunk(len(nets)), strict=True):
             one.zero_grad()
             nn.functional.cross_entropy(net(a), b).backward()
             one.step()

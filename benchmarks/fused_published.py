@@ -21,7 +21,7 @@ from golden.nn import fused
 from golden.vision import torchvision
 from hbfp import files
 
-from .fused import times
+from .fused import models, serial, times
 
 FORMAT, CLASSES, SGD = gn.HBFPFormat(mantissa=8, block=(1, 16)), 10, {"lr": 0.01, "momentum": 0.9}
 
@@ -112,27 +112,11 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[int], torch.Tensor]]]
     "BERT": (Bert, lambda count: torch.randint(100, (count, 16)))}
 
 
-def nets(make, count):
-    """Models, each from its own start."""
-    found = []
-    for index in range(count):
-        torch.manual_seed(index)
-        found.append(gn.convert(make(), FORMAT, seed=1000 * index + 1))
-    return found
-
-
 def sides(make, x, targets, count):
     """Models one by one and as a job, and a step of each side."""
-    alone, joined = nets(make, count), nets(make, count)
-    own = [torch.optim.SGD(net.parameters(), **SGD) for net in alone]
+    alone, joined = (models(make, FORMAT, count) for _ in range(2))
     job = fused.fuse(joined)
     update = fused.Step(job, [torch.optim.SGD(net.parameters(), **SGD) for net in joined])
-
-    def serial():
-        for net, optimiser, a, b in zip(alone, own, x.chunk(count), targets.chunk(count), strict=True):
-            optimiser.zero_grad()
-            nn.functional.cross_entropy(net(a), b).backward()
-            optimiser.step()
 
     def together():
         update.zero_grad()
@@ -140,7 +124,7 @@ def sides(make, x, targets, count):
                   zip(job(x).chunk(count), targets.chunk(count), strict=True)]
         torch.stack(losses).sum().backward()
         update()
-    return alone, joined, serial, together
+    return alone, joined, serial(alone, x, targets, torch.optim.SGD, SGD), together
 
 
 def measure(name, count, batch, steps, repeat):
@@ -148,15 +132,15 @@ def measure(name, count, batch, steps, repeat):
     make, inputs = MODELS[name]
     torch.manual_seed(0)
     x = inputs(count * batch)
-    shape = nets(make, 1)[0](x[:2]).shape[2:]
+    shape = models(make, FORMAT, 1)[0](x[:2]).shape[2:]
     targets = torch.randint(CLASSES, (len(x), *shape))
-    alone, joined, serial, together = sides(make, x, targets, count)
-    for run in (serial, together):
+    alone, joined, *runs = sides(make, x, targets, count)
+    for run in runs:
         for _ in range(3):
             run()
     differ = sum(int((a != b).sum()) for one, other in zip(alone, joined, strict=True)
                  for a, b in zip(one.state_dict().values(), other.state_dict().values(), strict=True))
-    one, job = times([serial, together], steps, repeat)
+    one, job = times(runs, steps, repeat)
     return {"model": name, "serial": one, "job": job, "ratio": one / job, "differ": differ}
 
 

@@ -1,12 +1,11 @@
 """Formats by name: HBFP of any width and block, MSFP, which is HBFP of certain sizes, and all other numbers."""
 
 import re
-from dataclasses import replace
 from math import isqrt
 
 from hbfp.format import MANTISSA_RANGE, HBFPFormat
 
-from ..spec.numbers import ALIASES, NUMBERS, Number
+from ..spec.numbers import ALIASES, NUMBERS, Number, find
 
 #: A format of one operand.
 Operand = HBFPFormat | Number
@@ -29,25 +28,30 @@ def rule() -> str:
 def read(name: str) -> Operand:
     """The format of a name, in any case; ``ValueError`` if it is none."""
     low = name.lower()
-    if low in NUMBERS or low in ALIASES:
-        return NUMBERS[ALIASES.get(low, low)]
+    if number := find(low):
+        return number
     if found := _MSFP.fullmatch(low):
         return HBFPFormat(mantissa=int(found[1]) - MSFP_EXPONENT, exponent=MSFP_EXPONENT, block=(1, MSFP_BLOCK))
     found = _HBFP.fullmatch(low)
     if not found or not MANTISSA_RANGE[0] <= int(found["width"]) <= MANTISSA_RANGE[1]:
         raise ValueError(f"Name of a format {rule()}, not {name!r}")
-    return replace(HBFPFormat(mantissa=int(found["width"])), **_options(found, name))
+    return HBFPFormat(mantissa=int(found["width"]), **_options(found, name))
+
+
+def block(elements: int, row: bool) -> tuple[int, int] | None:
+    """The block of so many elements, in a row or in a square tile; None if they are no square."""
+    side = isqrt(elements)
+    return (1, elements) if row else (side, side) if side * side == elements else None
 
 
 def _options(found, name):
     """What a name of HBFP says beside its width."""
     options = {}
     if found["elements"]:
-        elements = int(found["elements"])
-        side = isqrt(elements)
-        if not found["row"] and side * side != elements:
-            raise ValueError(f"Name of a format {rule()}, not {name!r}: {elements} elements are no square tile")
-        options["block"] = (1, elements) if found["row"] else (side, side)
+        options["block"] = block(int(found["elements"]), bool(found["row"]))
+        if options["block"] is None:
+            raise ValueError(f"Name of a format {rule()}, not {name!r}: {found['elements']} elements are no square "
+                             "tile")
     if found["exponent"]:
         options["exponent"] = int(found["exponent"])
     if found["noisy"]:

@@ -142,3 +142,8 @@ _EVERY = (
 NUMBERS = {number.name: number for number in _EVERY}
 #: Other names of these.
 ALIASES = {"mxfp8": "mxfp8-e4m3", "mxfp6": "mxfp6-e2m3", "fp8": "fp8-e4m3"}
+
+
+def find(name: str) -> Number | None:
+    """The number of a name or of an alias, None if there is none."""
+    return NUMBERS.get(ALIASES.get(name, name))

@@ -2,11 +2,11 @@
 
 import re
 from dataclasses import dataclass
-from math import isqrt
 
 from hbfp.format import HBFPFormat
 
-from ...spec.numbers import ALIASES, NUMBERS, Number
+from ...formats.names import block
+from ...spec.numbers import ALIASES, NUMBERS, Number, find
 
 #: What a name must be, in words.
 RULE = ("must be fp32, hbfpW_N (N elements in a square tile) or hbfpW_1xN (in a row), with +BOOST behind for the "
@@ -50,12 +50,11 @@ class Format:
         order = "quantise-sparsify" if last and number else "sparsify-quantise"
         if number in ("", "fp32"):
             return cls(name=name, sparsity=sparsity)
-        if number in NUMBERS or number in ALIASES:
-            return cls(name=name, fmt=NUMBERS[ALIASES.get(number, number)], sparsity=sparsity, order=order)
+        if other := find(number):
+            return cls(name=name, fmt=other, sparsity=sparsity, order=order)
         found = _HBFP.fullmatch(number)
-        elements = int(found[3]) if found else 0
-        side = isqrt(elements)
-        if not found or not (found[2] or side * side == elements):
+        elements = block(int(found[3]), bool(found[2])) if found else None
+        if not found or elements is None:
             raise ValueError(RULE)
-        fmt = HBFPFormat(mantissa=int(found[1]), block=(1, elements) if found[2] else (side, side))
+        fmt = HBFPFormat(mantissa=int(found[1]), block=elements)
         return cls(name=name, fmt=fmt, boost=int(found[4] or 0), sparsity=sparsity, order=order)

@@ -11,6 +11,8 @@ import golden.nn as gn  # noqa: E402
 from golden.matmul import matmul  # noqa: E402
 from golden.nn import again, functional  # noqa: E402
 
+from .test_once import First  # noqa: E402
+
 nn, F = torch.nn, torch.nn.functional
 #: A format for each role, so that a product in the place of another is seen.
 ROLES = gn.Formats.of(gn.HBFPFormat(mantissa=4, block=(1, 4)), w=gn.HBFPFormat(mantissa=6, block=(1, 4)),
@@ -40,17 +42,6 @@ LAYERS = {
     "transposed": (lambda: nn.ConvTranspose2d(4, 6, 2), (2, 4, 3, 3)),
     "own": (Own, (2, 3, 6)), "heads": (lambda: First(nn.MultiheadAttention(6, 2, batch_first=True), 3), (2, 3, 6)),
     "lstm": (lambda: First(nn.LSTM(6, 4), 1), (3, 2, 6))}
-
-
-class First(nn.Module):
-    """A layer of which the output is the first of several."""
-
-    def __init__(self, layer, arguments):
-        super().__init__()
-        self.layer, self.arguments = layer, arguments
-
-    def forward(self, x):
-        return self.layer(*[x] * self.arguments)[0]
 
 
 def layer(name, fmt):
