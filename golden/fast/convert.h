@@ -269,6 +269,15 @@ void convert(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *
     else segments<2>(x, ldx, y, ldy, noise, ldn, rows, columns, wide, f, span);
 }
 
+// y (columns, rows) = x (rows, columns) turned.
+inline void turn(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t rows, int64_t columns) {
+    constexpr int64_t SIDE = 16;
+    for (int64_t r = 0; r < rows; r += SIDE)
+        for (int64_t c = 0; c < columns; c += SIDE)
+            for (int64_t j = c; j < std::min(c + SIDE, columns); j++)
+                for (int64_t i = r; i < std::min(r + SIDE, rows); i++) y[j * ldy + i] = x[i * ldx + j];
+}
+
 // The same with noise from the generators, which give it in the order of the hardware's stream.
 void convert_drawn(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t rows, int64_t columns, int64_t high,
                    int64_t wide, const Format &f, Lanes &lanes, Span &span) {

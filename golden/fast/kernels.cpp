@@ -26,13 +26,9 @@ void hbfp_encode_drawn(const float *x, int64_t ldx, float *y, int64_t ldy, int64
 // The next numbers of the generators; `out` has SLACK more.
 void hbfp_draw(Lanes *lanes, int32_t *out, int64_t numbers, int32_t bits) { lanes->draw(out, numbers, bits); }
 
-// y (columns, rows) = x (rows, columns) turned.
+// See turn().
 void hbfp_turn(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t rows, int64_t columns) {
-    constexpr int64_t SIDE = 16;
-    for (int64_t r = 0; r < rows; r += SIDE)
-        for (int64_t c = 0; c < columns; c += SIDE)
-            for (int64_t j = c; j < std::min(c + SIDE, columns); j++)
-                for (int64_t i = r; i < std::min(r + SIDE, rows); i++) y[j * ldy + i] = x[i * ldx + j];
+    turn(x, ldx, y, ldy, rows, columns);
 }
 
 // Mantissas, exponents and flags of bands first .. last of a stack of contiguous matrices (rows, columns): docs/numerics.md,
@@ -250,6 +246,18 @@ void hbfp_stack(int64_t count, const float *a, int64_t a_step, int64_t am, int64
         if (!skip[i])
             pair.multiply(a + i * a_step, am, ak, fa[i], high_a[i], b + i * b_step, bk, bn, fb[i], high_b[i], terms[i],
                           y + i * m * n, flush[i]);
+}
+
+// The same for `each` products of every pair in one format, one pair after the other with all its products, which draw.
+void hbfp_stack_drawn(int64_t count, const Drawn *products, int64_t each, int64_t terms, Lanes *lanes) {
+    std::vector<Pair> pairs;
+    for (const Drawn *p = products; p < products + each; p++) pairs.emplace_back(p->m, p->k, p->n);
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; j < each; j++) {
+            const Drawn &p = products[j];
+            pairs[j].multiply(p.a + i * p.a_step, p.am, p.ak, *p.fa, p.high_a, p.b + i * p.b_step, p.bk, p.bn, *p.fb,
+                              p.high_b, terms, p.y + i * p.m * p.n, *p.flush, lanes);
+        }
 }
 
 // The same with the patches of model i, those of p moved by i * step, for a; `turned`: k runs over the pixels.

@@ -122,6 +122,7 @@ def load(path: Path) -> ctypes.CDLL:
             ("hbfp_depthwise", [_PTR, _PTR, _I64, _PTR, _PTR, _I64, _I64, _PTR]),
             ("hbfp_depthwise_turned", [_PTR, _PTR, _I64, *[_PTR] * 3]),
             ("hbfp_stack", [_I64, _PTR, _I64, _I64, _I64, _PTR, *[_I64] * 6, *[_PTR] * 8]),
+            ("hbfp_stack_drawn", [_I64, _PTR, _I64, _I64, _PTR]),
             ("hbfp_stack_patches", [_I64, _PTR, _I64, _I32, _PTR, *[_I64] * 4, *[_PTR] * 8]),
             ("hbfp_emulate", [_PTR, _PTR, _PTR, *[_I64] * 3, _I32]),
             ("hbfp_number_elements", [_PTR, _PTR, _I64, _PTR]),

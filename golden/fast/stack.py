@@ -7,7 +7,7 @@ import numpy as np
 
 from hbfp.format import HBFPFormat
 
-from . import kernels
+from . import kernels, lanes
 from .kernels import ELEMENT, MULTIPLICATION, Flush, Format
 from .patches import Patches
 
@@ -87,6 +87,47 @@ def patches_product(patches: Patches, step: int, b: np.ndarray, formats: Formats
         own.x += 4 * low * step
         kernels.loaded().hbfp_stack_patches(count, ctypes.addressof(own), step, turned, *other, b.shape[2], *rest)
     return _each(m, k, b, formats, skip, call)
+
+
+class _Drawn(ctypes.Structure):
+    """``struct Drawn`` of stack.h."""
+    _fields_ = [(name, ctypes.c_void_p if name in ("a", "b", "y", "fa", "fb", "flush") else ctypes.c_int64) for name in
+                "a a_step am ak b b_step bk bn m k n y fa fb flush high_a high_b".split()]
+
+
+def drawn(products: Sequence[tuple[np.ndarray, np.ndarray, HBFPFormat, HBFPFormat]], sums: str,
+          stream: lanes.Generators) -> list[np.ndarray]:
+    """``q(a[i]) q(b[i])`` of some products for each pair i, the pairs one after the other with all their products.
+
+    Formats that are ``stochastic``, which have blocks ``(1, B)``, draw from ``stream``, for which they are wide enough
+    (:func:`golden.fast.lanes.fits`): line by line along K, a before b.
+
+    Parameters
+    ----------
+    products : sequence of tuple
+        (pairs, M, K) and (pairs, K, N) float32, and the formats of both; see :func:`product`. All have blocks of equal
+        length along K.
+    sums : str
+        What :func:`golden.fast.kernels.adds`.
+    stream : golden.fast.lanes.Generators
+        The generators.
+
+    Returns
+    -------
+    list of ndarray of float32
+        (pairs, M, N) of each product.
+    """
+    found, given = [], (_Drawn * len(products))()
+    for where, (a, b, a_fmt, b_fmt) in zip(given, products, strict=True):
+        count, m, k = a.shape
+        found.append(y := np.zeros((count, m, b.shape[2]), np.float32))
+        forms = [*map(kernels.format_of, (a_fmt, b_fmt)), kernels.flush_of(a_fmt.subnormals, sums)]
+        a_steps, b_steps = ([step // 4 for step in each.strides] for each in (a, b))
+        where.__init__(a.ctypes.data, *a_steps, b.ctypes.data, *b_steps, m, k, b.shape[2], y.ctypes.data,
+                       *map(ctypes.addressof, forms), a_fmt.block[0], b_fmt.block[0])
+    with lanes.Running(stream) as running:
+        kernels.loaded().hbfp_stack_drawn(count, ctypes.addressof(given), len(given), a_fmt.terms, running)
+    return found
 
 
 def _each(m, k, b, formats, skip, call):

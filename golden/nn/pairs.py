@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import torch
 
-from ..fast import aligned, kernels, stack
+from ..fast import aligned, kernels, lanes, stack
 from ..matmul import check_aligned
 from ..noise import Stream
 from . import again, converted
@@ -24,6 +24,14 @@ def quick(formats: Formats) -> bool:
     """Whether the kernels for many pairs serve a format; if not, every product goes the general way."""
     return (not formats.stochastic and formats.mode == "hbfp" and formats.order == "block"
             and kernels.adds(formats.accumulate, (formats.x, formats.w, formats.g)) and kernels.library() is not None)
+
+
+def draws(formats: Formats, stream: Any) -> bool:
+    """Whether the kernels for many pairs serve a format that draws from ``stream``."""
+    noisy = [fmt for fmt in formats.roles if fmt.rounding == "stochastic"]
+    return (formats.stochastic and formats.order == "block" and kernels.adds(formats.accumulate, formats.roles)
+            and isinstance(stream, Stream)
+            and not any(fmt.square or not lanes.fits(stream, fmt.terms) for fmt in noisy))
 
 
 def whole(formats: Formats) -> bool:
@@ -71,8 +79,10 @@ class Alike:
     def __call__(self, a: torch.Tensor, b: torch.Tensor, which: str) -> tuple[torch.Tensor, list[int]]:
         """As of :class:`Pairs`: all pairs, or none."""
         if which == "y" and again.is_unread() and on_host(a):
-            together = watcher() is None and (whole(self._formats) or quick(self._formats))
+            together = self.drawn(a) or watcher() is None and (whole(self._formats) or quick(self._formats))
             return a.new_empty(len(a), a.shape[1], b.shape[2]), [] if together else list(range(len(a)))
+        if self.drawn(a):
+            return self.products((a, b, which))[0], []
         if converted.takes(a, self._formats) and not self._formats.stochastic:
             return self._on_gpu(a, b, which), []
         if on_host(a) and whole(self._formats) and watcher() is None:
@@ -85,6 +95,17 @@ class Alike:
             return torch.empty(len(a), a.shape[1], b.shape[2], device=a.device), list(range(len(a)))
         left, right = (array(_dense(x)) for x in (a, b))
         return torch.from_numpy(stack.product(left, right, _repeated(self._formats, which, len(a)))), []
+
+    def drawn(self, a: torch.Tensor) -> bool:
+        """Whether pairs draw noise within the kernels: the products of a pair then follow each other."""
+        return on_host(a) and watcher() is None and draws(self._formats, self._streams["x"])
+
+    def products(self, *wanted: tuple[torch.Tensor, torch.Tensor, str]) -> list[torch.Tensor]:
+        """Products with noise, of what a call takes, pair by pair."""
+        given = [(*(array(_dense(x)) for x in (a, b)), *(getattr(self._formats, role) for role in ROLES[which]))
+                 for a, b, which in wanted]
+        found = stack.drawn(given, self._formats.accumulate, self._streams["x"])
+        return [torch.from_numpy(y) for y in found]
 
     def _on_gpu(self, a, b, which):
         formats, stacks = self._formats, self._stacks
@@ -141,6 +162,8 @@ class Matmul(torch.autograd.Function):
         """Gradients of ``a`` and ``b``."""
         a, b = ctx.saved_tensors
         products, g, pairs = ctx.products, g.contiguous(), len(a)
+        if isinstance(products, Alike) and products.drawn(a):
+            return *products.products((g, b.detach().mT, "ga"), (a.detach().mT, g, "gb")), None
         ga, left_a = products(g, b.detach().transpose(1, 2), "ga")
         gb, left_b = products(a.detach().transpose(1, 2), g, "gb")
         for i in sorted({*left_a, *left_b}):

@@ -1,13 +1,16 @@
 """Stacked products in one call have the bits of one product after the other."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 import golden.nn as gn  # noqa: E402
+from golden.bfp import encode  # noqa: E402
 from golden.fast import kernels, stack  # noqa: E402
-from golden.matmul import matmul  # noqa: E402
+from golden.matmul import matmul, matmul_blocks  # noqa: E402
 from golden.nn import functional, pairs  # noqa: E402
 from golden.noise import Stream  # noqa: E402
 
@@ -71,16 +74,42 @@ def test_who_is_multiplied_in_one_call(options, one, monkeypatch):
     assert len(calls) == 3 * one
 
 
-def test_noise_is_drawn_pair_by_pair():
-    fmt = gn.HBFPFormat(rounding="stochastic", block=(1, 8))
-    torch.manual_seed(0)
-    a, b = torch.randn(3, 4, 16), torch.randn(3, 16, 5)
-    stream, again = Stream(3, 8), Stream(3, 8)
-    y = functional.matmul(a, b, fmt, stream=stream)
-    for i in range(3):
-        x, w = a[i].numpy(), b[i].numpy()
-        noise = again.draw(x.shape, fmt, axis=-1)
-        same(y[i], matmul(x, w, fmt, noise=noise, w_noise=again.draw(w.shape, fmt, axis=0)))
+NOISY = gn.HBFPFormat(rounding="stochastic", block=(1, 8))
+
+
+@pytest.mark.parametrize("fmt", [
+    NOISY, gn.HBFPFormat(rounding="stochastic", block=(1, 16), mantissa=13), gn.Formats.of(NOISY, accumulate="bf16"),
+    gn.Formats.of(NOISY, w=gn.HBFPFormat(block=(8, 8))), gn.Formats.of(gn.HBFPFormat(block=(1, 8)), g=NOISY),
+    gn.HBFPFormat(rounding="stochastic", block=(8, 8)), gn.HBFPFormat(rounding="stochastic", block=(1, 4)),
+    gn.Formats.of(NOISY, accumulate="aligned")])
+@pytest.mark.parametrize("m, k, n", [(4, 16, 5), (9, 21, 34), (1, 1, 1)])
+def test_noise_is_drawn_pair_by_pair(m, k, n, fmt):
+    formats = gn.Formats.of(fmt)
+    torch.manual_seed(m)
+    for a, b in layouts(torch.randn(2, 3, m, k), torch.randn(2, 3, k, n) * 2 ** torch.randn(2, 3, k, n)):
+        g, stream, again = torch.randn(2, 3, m, n), Stream(3, 4), Stream(3, 4)
+
+        def operand(tensor, i, j, fmt, axis, stream=again):
+            x = np.ascontiguousarray(tensor[i, j].numpy())
+            noise = stream.draw(x.shape, fmt, axis=axis) if fmt.rounding == "stochastic" else None
+            return encode(x, fmt, noise, axis=axis)
+        y, ga, gb = products(a, b, g, formats, stream)
+        how, f, pairs = formats.accumulate, formats, list(np.ndindex(2, 3))
+        kept = []
+        for i, j in pairs:
+            kept.append((operand(a, i, j, f.x, -1), operand(b, i, j, f.w, 0)))
+            same(y[i, j], matmul_blocks(*kept[-1], how))
+        for (i, j), (x, w) in zip(pairs, kept, strict=True):
+            top = operand(g, i, j, f.g, -1)
+            same(ga[i, j], matmul_blocks(top, operand(b.mT, i, j, f.w, 0) if not f.w.square else turned(w), how))
+            left = turned(x) if f.x.square else operand(a.mT, i, j, f.x, -1)
+            same(gb[i, j], matmul_blocks(left, top if f.g.square else operand(g, i, j, f.g, 0), how))
+        assert (stream.state == again.state).all()
+
+
+def turned(blocks):
+    """Square tiles of the transpose."""
+    return replace(blocks, mantissa=blocks.mantissa.T, exponent=blocks.exponent.T, invalid=blocks.invalid.T)
 
 
 def test_without_kernels_the_bits_are_the_same(monkeypatch):
@@ -95,11 +124,14 @@ def test_without_kernels_the_bits_are_the_same(monkeypatch):
 @pytest.mark.skipif(kernels.library() is None, reason="no C++ compiler")
 def test_heads_of_attention_are_one_call(monkeypatch):
     calls = []
-    real = stack.product
+    real, drawn = stack.product, stack.drawn
     monkeypatch.setattr(stack, "product", lambda *args: calls.append(args[0].shape) or real(*args))
-    layer = gn.HBFPMultiheadAttention(16, 4, batch_first=True)
-    layer(*[torch.randn(3, 6, 16)] * 3)[0].sum().backward()
-    assert [shape[0] for shape in calls] == [12] * 6
+    monkeypatch.setattr(stack, "drawn", lambda given, *rest: calls.extend(a.shape for a, *_ in given)
+                        or drawn(given, *rest))
+    for fmt in ("hbfp8", NOISY):
+        layer = gn.HBFPMultiheadAttention(16, 4, batch_first=True, fmt=fmt)
+        layer(*[torch.randn(3, 6, 16)] * 3)[0].sum().backward()
+    assert [shape[0] for shape in calls] == [12] * 12
 
 
 @pytest.mark.skipif(kernels.library() is None, reason="no C++ compiler")
