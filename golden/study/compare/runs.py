@@ -4,6 +4,7 @@ A run goes on where it was killed, to the same bits: what a step does follows fr
 and from the step's number.
 """
 
+import copy
 import hashlib
 import json
 import time
@@ -214,22 +215,26 @@ class _Run:
         try:
             if len(batch[0]) != 1:
                 raise ValueError(f"A job takes one input, not {len(batch[0])}")
+            self._try(*batch)
             self.job = fused.fuse(self.nets)
             self.update = fused.Step(self.job, self.optimisers)
-            self._try(*batch[0])
             self.together = "one job"
         except ValueError as error:
             self.job, self.together = None, str(error)
 
-    @torch.no_grad()
-    def _try(self, x):
-        """ValueError unless the models give together what each gives alone: their own code may look at a batch, or at
-        a parameter, as no job can."""
-        self.job.eval()
+    def _try(self, inputs, targets):
+        """ValueError unless copies of the models give in a job what each gives alone, gradients included: their own
+        code may look at a batch, or at a parameter, as no job can, or change in place what it may change alone."""
+        alone, joined = copy.deepcopy(self.nets), copy.deepcopy(self.nets)
+        job, (x,) = fused.fuse(joined).train(), inputs
+        parts = [x.flip(-1) if index % 2 else x for index in range(len(alone))]
         try:
-            parts = [x.flip(-1) if index % 2 else x for index in range(len(self.nets))]
-            found = self.job(torch.cat(parts)).chunk(len(parts))
-            same = all(torch.equal(y, net(own)) for y, net, own in zip(found, self.nets, parts, strict=True))
+            found = job(torch.cat(parts)).chunk(len(parts))
+            torch.stack([self.user.loss(y, targets) for y in found]).sum().backward()
+            expected = [net.train()(own) for net, own in zip(alone, parts, strict=True)]
+            for y in expected:
+                self.user.loss(y, targets).backward()
+            same = all(map(torch.equal, found, expected)) and all(map(_same_gradients, alone, joined))
         except Exception as error:    # of the model's own code
             raise ValueError(f"In a job the model does not run: {line(error)}") from error
         if not same:
@@ -298,6 +303,11 @@ class _Run:
                  "w": [e for e in found if (e.product, e.role) == ("y", "w")],
                  "g": [e for e in found if e.role == "g"], "all": found}
         return {role: decibels(sum(e.signal for e in some), sum(e.noise for e in some)) for role, some in parts.items()}
+
+
+def _same_gradients(net, other):
+    pairs = [(p.grad, q.grad) for p, q in zip(net.parameters(), other.parameters(), strict=True)]
+    return all(g is h if g is None or h is None else torch.equal(g, h) for g, h in pairs)
 
 
 def weights(work: Work, folder: Path, seed: int) -> Path:

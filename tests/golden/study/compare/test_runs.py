@@ -221,12 +221,19 @@ def model''', 1))
 
 @pytest.mark.parametrize("own, why", [
     ("self.scale.weight.sum(1) * self.layer(x)", "In a job the model does not run: "),
-    ("self.layer(x - x.mean(0))", "In a job the model gives other numbers")])
+    ("self.layer(x - x.mean(0))", "In a job the model gives other numbers"),
+    ("self.layer(x - x.mean(0) if torch.is_grad_enabled() else x)", "In a job the model gives other numbers"),
+    ("hooked(self.layer(x), lambda g: g / len(g))", "In a job the model gives other numbers")])
 def test_what_a_job_would_change_trains_one_by_one(work, tmp_path, own, why):
-    """A model whose code reads a parameter of a part, or looks at other samples."""
+    """A model whose code reads a parameter of a part, or looks at other samples, with gradients or in them."""
     path = Path(work.text)
     path.write_text(FILE.replace("nn.Sequential(nn.Linear(20, 24), nn.ReLU(), nn.Linear(24, 5))", "Own()").replace(
         "def model", f'''
+def hooked(y, hook):
+    if y.requires_grad:
+        y.register_hook(hook)
+    return y
+
 class Own(nn.Module):
     def __init__(self):
         super().__init__()
