@@ -7,8 +7,12 @@ namespace {
 
 // A vector of block sums, or `count` of them, added to those before.
 template <class V> inline V plus(const V &total, const V &sum, const Keep &) { return total + sum; }
-template <class V, int CUT> inline V plus(const V &total, const V &sum, const Narrow<CUT, false> &f) {
+template <class V, int CUT, bool SMALL> inline V plus(const V &total, const V &sum, const Narrow<CUT, SMALL> &f) {
     return narrow_sum(total, narrowed(sum, f), f);
+}
+template <class V> inline V plus(const V &total, const V &sum, const Flush &) {
+    const auto bits = as<int32_t>(V(total + sum)), size = bits & 0x7FFFFFFF;
+    return as<float>(select(size < 0x800000, size - size, bits));
 }
 
 inline void add_row(float *y, const float *sums, int64_t count, const Flush &flush) {

@@ -17,9 +17,19 @@ struct Exponents {
     const int64_t *row, *block;
 };
 
-// M rows and a vector of columns: exact block sums, shifted to the running sum or that to it, rounding half up. Integers
-// are twice the law's, b being scaled so: that leaves a bit for the half. `sum` and `power` are rows of vectors; `more`:
-// the sums go on from there.
+// Adds block sums with the powers `step` to running sums with the powers `last`: the one with the smaller power is shifted
+// right, rounding half up. Integers are twice the law's, which leaves a bit for the half.
+template <class I> inline void align_one(I &total, I &last, const I &fresh, const I &step) {
+    const I most = I{} + Element<I>(8 * sizeof(Element<I>) - 1), ahead = step - last, later = ahead > 0, back = -ahead;
+    I shift = select(later, ahead, back);
+    shift = select(shift > most, most, shift);
+    const I moved = select(later, total, fresh), kept = select(later, fresh, total);
+    total = kept + (((moved >> shift) + 1) & -2);
+    last = select(later, step, last);
+}
+
+// M rows and a vector of columns: exact block sums, added to the running sums; b is scaled so that integers are twice
+// the law's. `sum` and `power` are rows of vectors; `more`: the sums go on from there.
 template <class T, int M>
 inline void align(const T *a, const Rows &at, const Exponents &ea, int64_t m, const T *b, const int32_t *eb, int64_t lde,
                   typename Aligned<T>::Int *sum, typename Aligned<T>::Int *power, bool more) {
@@ -27,8 +37,6 @@ inline void align(const T *a, const Rows &at, const Exponents &ea, int64_t m, co
     typedef typename Vectors<T>::Type V;
     typedef Vector<Int> I;
     constexpr int64_t LANES = Vectors<T>::LANES;
-    constexpr Int LONGEST = 8 * sizeof(Int) - 1;
-    const I most = I{} + LONGEST;
     I total[M] = {}, last[M] = {};
     for (int i = 0; more && i < M; i++) {
         get(total[i], sum + i * LANES);
@@ -47,12 +55,7 @@ inline void align(const T *a, const Rows &at, const Exponents &ea, int64_t m, co
         for (int i = 0; i < M; i++) {
             const I fresh = convert<Int>(p[i]), step = column + Int(ea.data[ea.row[m + i] + ea.block[j]]);
             if (!j && !more) last[i] = step;
-            const I ahead = step - last[i], later = ahead > 0, back = -ahead;
-            I shift = select(later, ahead, back);
-            shift = select(shift > most, most, shift);
-            const I moved = select(later, total[i], fresh), kept = select(later, fresh, total[i]);
-            total[i] = kept + (((moved >> shift) + 1) & -2);
-            last[i] = select(later, step, last[i]);
+            align_one(total[i], last[i], fresh, step);
         }
     }
     for (int i = 0; i < M; i++) {

@@ -98,7 +98,7 @@ def multiply(a: Operand, b: Operand, guard: int, *, turned: bool = False,
     a_last, flat = np.ascontiguousarray(a.last, np.int32), np.ascontiguousarray(a.mantissa)
     b_last = np.zeros((blocks, -(-n // 32) * 32), np.int32)                    # whole panels
     b_last[:, :n] = b.last
-    most = _at_once(a.fmt, b.fmt, blocks, guard)
+    most = at_once(a.fmt, b.fmt, blocks, guard)
     flush, other = kernels.flush_of(a.fmt.subnormals), np.ascontiguousarray(b.mantissa)
 
     def part(low, high):
@@ -114,7 +114,7 @@ def multiply(a: Operand, b: Operand, guard: int, *, turned: bool = False,
     return y
 
 
-def _at_once(a_fmt, b_fmt, blocks, guard):
+def at_once(a_fmt: HBFPFormat, b_fmt: HBFPFormat, blocks: int, guard: int) -> int:
     """Terms after which int32 must be looked at: 0 if it holds any sum, -1 if float or it do not hold a block's."""
     side = a_fmt.terms
     largest = side * a_fmt.limit * b_fmt.limit
@@ -162,7 +162,7 @@ def _stacked(m, k, b, a_fmt, b_fmt, guard, call):
     if not y.size or not k:
         return y, []
     forms, flush = (kernels.format_of(a_fmt), kernels.format_of(b_fmt)), kernels.flush_of(a_fmt.subnormals)
-    most = _at_once(a_fmt, b_fmt, -(-k // a_fmt.terms), guard)
+    most = at_once(a_fmt, b_fmt, -(-k // a_fmt.terms), guard)
     step, *strides = (step // 4 for step in b.strides)
 
     def part(low, high):

@@ -180,7 +180,7 @@ void hbfp_lay(const float *x, const int64_t *s, float *y) {
         }
 }
 
-// See patches_product(), patches_turned_product(), depthwise() and depthwise_turned(). `lanes` may be null.
+// See patches_product() and patches_turned_product(). `lanes` may be null.
 void hbfp_patches(const Patches *p, const Format *f, int64_t high, int64_t wide, Lanes *lanes, const Values *b, float *y,
                   int64_t first, int64_t last, const Flush *flush) {
     patches_product(*p, *f, high, wide, lanes, *b, y, first, last, *flush);
@@ -191,14 +191,31 @@ void hbfp_patches_turned(const Patches *p, const Format *f, int64_t high, int64_
     patches_turned_product(*p, *f, high, wide, lanes, *g, y, *flush);
 }
 
-void hbfp_depthwise(const Patches *p, const Format *f, int64_t terms, const Values *w, float *y, int64_t first,
-                    int64_t last, const Flush *flush) {
-    depthwise(*p, *f, terms, *w, y, first, last, *flush);
+// See depthwise.h. `drawing` may be null.
+void hbfp_depthwise(const Patches *p, int32_t turned, const Format *f, int64_t high, int64_t terms, const Values *b,
+                    const Drawing *drawing, float *y, int64_t first, int64_t last, const Flush *flush) {
+    depthwise(*p, turned, *f, high, terms, *b, drawing, y, first, last, *flush);
 }
 
-void hbfp_depthwise_turned(const Patches *p, const Format *f, int64_t terms, const Values *g, float *y,
-                           const Flush *flush) {
-    depthwise_turned(*p, *f, terms, *g, y, *flush);
+void hbfp_depthwise_aligned(const Patches *p, int32_t turned, const Format *f, int64_t terms, const Values *b,
+                            const Whole *whole, float *y, int64_t first, int64_t last, const Flush *flush,
+                            uint8_t *left) {
+    depthwise_aligned(Apart(*p, turned, 1, terms, *b), turned, *f, *whole, y, first, last, *flush, left);
+}
+
+// See columns_drawn(); x and y without gaps.
+void hbfp_columns_drawn(const float *x, float *y, int64_t rows, int64_t columns, int64_t terms, const Format *f,
+                        const Drawing *drawing, Span *span) {
+    columns_drawn(x, y, rows, columns, terms, *f, *drawing, *span);
+}
+
+// Generators go on by `count` times `steps`; starts[i], if asked for, is their state after i times.
+void hbfp_leap(Lanes *lanes, int64_t count, int64_t steps, uint32_t (*starts)[32]) {
+    const Leaps &leaps = Leaps::of(*lanes);
+    for (int64_t i = 0; i < count; i++) {
+        if (starts) std::memcpy(starts[i], lanes->state, sizeof lanes->state);
+        leaps.forward(lanes->state, steps);
+    }
 }
 
 // y (rows * width, groups * n): see Planes. Group i has the planes from x + i * step on and columns i * n of w and y;

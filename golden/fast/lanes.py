@@ -51,14 +51,24 @@ def fits(stream: Generators, terms: int) -> bool:
     return kernels.library() is not None and len(stream.state) <= MOST and terms % len(stream.state) == 0
 
 
+def leap(stream: Generators, beats: int, count: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """States (count, :data:`MOST`) after 0, 1, 2 ... times so many beats; the stream goes on from the next after these.
+
+    Second comes what the kernels read shifts from.
+    """
+    starts = np.empty((count, MOST), np.uint32)
+    running = Running(stream)
+    with running as here:
+        kernels.loaded().hbfp_leap(here, count, beats, starts.ctypes.data)
+    return starts, running.words
+
+
 class Resumed:
     """Generators that go on from where a stream will be after ``numbers`` more."""
 
     def __init__(self, stream: Generators, numbers: int = 0) -> None:
         self.state = stream.state.copy()
-        beats, most = numbers // len(self.state), 1 << 16
-        for start in range(0, beats, most):
-            words(self, min(most, beats - start))
+        leap(self, numbers // len(self.state))
 
 
 def words(stream: Generators, beats: int) -> np.ndarray:

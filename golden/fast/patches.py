@@ -114,28 +114,3 @@ def turned_product(patches: Patches, fmt: HBFPFormat, other: Values, stream: lan
             y.ctypes.data, ctypes.addressof(flush))
     return y
 
-
-def depthwise(patches: Patches, fmt: HBFPFormat, other: Values, sums: str = "fp32") -> np.ndarray:
-    """Channel c of y (pixels, channels): the patches of channel c, blocks along the taps, times ``other[:, c]``.
-
-    ``patches`` has one run of all channels for each tap; ``other`` is (taps, channels).
-    """
-    y = np.empty((patches.pixels, patches.length), np.float32)
-    form, flush = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals, sums)
-
-    def part(first, last):
-        kernels.loaded().hbfp_depthwise(
-            ctypes.addressof(patches), ctypes.addressof(form), fmt.terms, ctypes.addressof(other), y.ctypes.data,
-            first, last, ctypes.addressof(flush))
-    kernels.split(patches.pixels, patches.pixels * patches.columns * 1.0, part)
-    return y
-
-
-def depthwise_turned(patches: Patches, fmt: HBFPFormat, other: Values, sums: str = "fp32") -> np.ndarray:
-    """(taps, channels): for each tap and channel the product with ``other`` (pixels, channels), blocks of pixels."""
-    y = np.empty((patches.segments, patches.length), np.float32)
-    form, flush = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals, sums)
-    kernels.loaded().hbfp_depthwise_turned(
-        ctypes.addressof(patches), ctypes.addressof(form), fmt.terms, ctypes.addressof(other), y.ctypes.data,
-        ctypes.addressof(flush))
-    return y

@@ -83,9 +83,10 @@ def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stride: tuple[
 
 def convolved(x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, dilation: Sides, formats: Formats,
               stream: Stream | None, groups: int, kept: Any = None) -> torch.Tensor:
-    """The convolution, of checked shapes, the quickest way that serves; volumes have no stream."""
-    if groups > 1 and Depthwise.serves(x, w, groups, formats):
-        return Depthwise.apply(x, w, stride, padding, dilation, formats)
+    """The convolution, of checked shapes, the quickest way that serves; volumes have a stream where they are depthwise.
+    """
+    if groups > 1 and Depthwise.serves(x, w, groups, formats, stream):
+        return Depthwise.apply(x, w, stride, padding, dilation, formats, stream if formats.stochastic else None)
     if groups > 1 and Grouped.serves(x, w, groups, formats):
         return Grouped.apply(x, w, stride, padding, dilation, formats, groups)
     if groups > 1 and AlikeGroups.serves(x, formats):

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ..noise import Stream
 from . import again, alike_groups, conv_products, depthwise, grouped, unfold
 from .conv_products import joined
 from .formats import Formats
@@ -16,17 +17,17 @@ from .unfold import Sides
 
 
 class Transposed(torch.autograd.Function):
-    """Transposed convolution in groups, without noise, and its two gradients."""
+    """Transposed convolution in groups and its two gradients; without noise, unless of each channel alone."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, sides: Sides, stride: Sides, padding: Sides,
-                dilation: Sides, formats: Formats, groups: int) -> torch.Tensor:
+                dilation: Sides, formats: Formats, groups: int, stream: Stream | None = None) -> torch.Tensor:
         """``x`` (N, C, H, W), ``w`` (C, O / groups, kh, kw) -> (N, O, sides ...); or with depth."""
         ctx.save_for_backward(x, w)
         ctx.run = again.rule(formats, lambda a, b: Transposed.apply(a, b, sides, stride, padding, dilation, formats,
                                                                     groups))
         turned = replace(formats, x=formats.g, g=formats.x)
-        ctx.way = _Way((stride, padding, dilation), turned, groups, x, w)
+        ctx.way = _Way((stride, padding, dilation), turned, groups, x, w, stream)
         shape = len(x), w.shape[1] * groups, *sides
         return again.made(lambda: unviewed(ctx.way.input_gradient(x.detach(), w.detach(), shape)), x, lambda: shape)
 
@@ -35,25 +36,29 @@ class Transposed(torch.autograd.Function):
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x`` and ``w``."""
         x, w = ctx.saved_tensors
-        gx = ctx.way.output(g, w.detach(), x.shape[2:]) if ctx.needs_input_grad[0] else None
-        gw = ctx.way.weight_gradient(g, x.detach(), tuple(w.shape[2:])) if ctx.needs_input_grad[1] else None
-        return gx, gw, *[None] * 6
+        of_x, of_w = ctx.needs_input_grad[:2]
+        drawn = ctx.way.draws(g, x, w, of_x, of_w)
+        gx = ctx.way.output(g, w.detach(), x.shape[2:], drawn) if of_x else None
+        gw = ctx.way.weight_gradient(g, x.detach(), tuple(w.shape[2:]), drawn) if of_w else None
+        return gx, gw, *[None] * 7
 
 
 class _Way:
     """How the three products of a convolution, of what the result of a transposed one is, go."""
 
-    def __init__(self, geometry, formats, groups, x, w):
+    def __init__(self, geometry, formats, groups, x, w, stream):
         self.stride, self.padding, self.dilation = self.geometry = geometry
-        self.formats, self.groups = formats, groups
-        self.depthwise = w.shape[1] == 1 < groups and depthwise.Depthwise.serves(x, w, groups, formats)
+        self.formats, self.groups, self.stream = formats, groups, stream
+        self.depthwise = w.shape[1] == 1 < groups and depthwise.Depthwise.serves(x, w, groups, formats, stream)
         self.grouped = groups > 1 and grouped.Grouped.serves(x, w, groups, formats)
         self.alike = groups > 1 and alike_groups.AlikeGroups.serves(x, formats)
 
     def input_gradient(self, g, w, shape):
         """(N, O, sides ...) of the transposed one's input."""
         if self.depthwise:
-            return depthwise.input_gradient(g, w, shape, *self.geometry, self.formats)
+            matrices = depthwise.of_input_gradient(shape, w.shape[2:], *self.geometry, self.formats)
+            return depthwise.input_gradient(g, w, shape, *self.geometry, self.formats,
+                                            depthwise.draws(self.stream, self.groups, matrices))
         if self.grouped:
             return grouped.input_gradient(g, w, shape, *self.geometry, self.formats, self.groups)
         if self.alike:
@@ -62,11 +67,17 @@ class _Way:
         return joined([conv_products.input_gradient(top, part, own, *self.geometry, self.formats, None)
                        for top, part in zip(g.chunk(self.groups, 1), w.chunk(self.groups), strict=True)]).movedim(-1, 1)
 
-    def output(self, x, w, sides):
+    def draws(self, x, g, w, of_output, of_weights):
+        """What the two other products draw; the last channel comes first, since each was a function of autograd."""
+        matrices = depthwise.of_output(x, w, *self.geometry, self.formats) if of_output else []
+        matrices += depthwise.of_weight_gradient(g, w.shape[2:], self.formats) if of_weights else []
+        return depthwise.draws(self.stream, self.groups, matrices, last_first=True)
+
+    def output(self, x, w, sides, drawn):
         """(N, C, sides ...); pixels beyond come of padding of the output alone."""
         if self.depthwise:
             y = depthwise.output(unfold.channels_last(x, unfold.around(self.padding)), w, self.stride, self.dilation,
-                                 self.formats)
+                                 self.formats, drawn)
         elif self.grouped:
             y = grouped.output(x, w, *self.geometry, self.formats, self.groups)
         elif self.alike:
@@ -82,12 +93,12 @@ class _Way:
             unfold.channels_last(x, unfold.around(self.padding)), unfold.weight_matrix(w), self.formats.x,
             self.formats.w, self.formats, None, tuple(w.shape[2:]), self.stride, self.dilation)
 
-    def weight_gradient(self, x, g, size):
+    def weight_gradient(self, x, g, size, drawn):
         """(C, O / groups, size ...)."""
         padding = self._around(x.shape[2:], g.shape[2:], size)
         if self.depthwise:
             return depthwise.weight_gradient(unfold.channels_last(x, padding), g, size, self.stride, self.dilation,
-                                             self.formats)
+                                             self.formats, drawn)
         if self.grouped:
             last = unfold.channels_last(x, padding).movedim(-1, 1)
             return grouped.weight_gradient(last, g, size, self.stride, (0,) * len(size), self.dilation, self.formats,

@@ -1,6 +1,7 @@
 """Three-dimensional and transposed convolution: K has the order kernel row, kernel column, kernel depth, channel.
 
-Without noise, on the CPU, :mod:`golden.nn.conv` and :mod:`golden.nn.transposed` do both. Elsewhere depth joins the
+Without noise, or of each channel alone, :mod:`golden.nn.conv` and :mod:`golden.nn.transposed` do both on the CPU.
+Elsewhere depth joins the
 channels, in the products of :mod:`golden.nn.conv_products`, and each element draws noise for each tap of depth. A
 transposed convolution has the same three products with the roles of input and output exchanged: ``y`` is what the
 gradient of the input is in a convolution, ``gx`` what its output is, ``gw`` the same. One or two dimensions are three
@@ -15,6 +16,7 @@ from torch.nn.functional import pad
 
 from ..noise import Stream
 from . import again, conv, conv_products, unfold
+from .depthwise import Depthwise
 from .formats import Formats
 from .once import unviewed
 from .phases import lines
@@ -130,8 +132,8 @@ def conv3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stride: Triple
                          f"{tuple(x.shape)} and {tuple(w.shape)} with {groups} groups")
     if any(x.shape[2 + i] + 2 * padding[i] < dilation[i] * (w.shape[2 + i] - 1) + 1 for i in range(3)):
         raise ValueError(f"Kernel must fit the padded input, not {tuple(w.shape[2:])} in {tuple(x.shape[2:])}")
-    if on_host(x) and not formats.stochastic:
-        return conv.convolved(x, w, stride, padding, dilation, formats, None, groups)
+    if on_host(x) and (not formats.stochastic or groups > 1 and Depthwise.serves(x, w, groups, formats, stream)):
+        return conv.convolved(x, w, stride, padding, dilation, formats, stream if formats.stochastic else None, groups)
     parts = [Conv3d.apply(a, b, stride, padding, dilation, formats, stream)
              for a, b in zip(x.chunk(groups, 1), w.chunk(groups, 0), strict=True)]
     return parts[0] if groups == 1 else torch.cat(parts, 1)
@@ -152,10 +154,12 @@ def conv_transpose3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stri
         raise ValueError(f"Output must have pixels, not size {size}")
     if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation, strict=True)):
         raise ValueError(f"Padding of the output must be below stride or dilation, not {output_padding}")
-    if on_host(x) and not formats.stochastic:
+    apart = w.shape[1] == 1 < groups and Depthwise.serves(x, w, groups, formats, stream)
+    if on_host(x) and (not formats.stochastic or apart):
         flat = x.shape[2] == w.shape[2] == size[0] == 1            # images
         sides, *options = ((each[1:] if flat else each) for each in (size, stride, padding, dilation))
-        y = Transposed.apply(*((x[:, :, 0], w[:, :, 0]) if flat else (x, w)), sides, *options, formats, groups)
+        y = Transposed.apply(*((x[:, :, 0], w[:, :, 0]) if flat else (x, w)), sides, *options, formats, groups,
+                             stream if formats.stochastic else None)
         return y[:, :, None] if flat else y
     parts = [ConvTranspose3d.apply(a, b, size, stride, padding, dilation, formats, stream)
              for a, b in zip(x.chunk(groups, 1), w.chunk(groups, 0), strict=True)]

@@ -1,6 +1,6 @@
 """Every compiled way of a convolution gives the bits of the plain definition, noise included.
 
-Covers: golden/fast/patches.py, golden/nn/depthwise.py, golden/nn/unfold.py.
+Covers: golden/fast/patches.py, golden/nn/unfold.py.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ import golden.nn as gn  # noqa: E402
 from golden.bfp import encode_plain  # noqa: E402
 from golden.fast import kernels  # noqa: E402
 from golden.matmul import matmul_blocks  # noqa: E402
-from golden.nn import conv, depthwise, functional  # noqa: E402
+from golden.nn import conv, functional  # noqa: E402
 from golden.noise import Stream  # noqa: E402
 from golden.number.blocks import Blocks  # noqa: E402
 from tests.cases import cover  # noqa: E402
@@ -147,15 +147,6 @@ def test_depthwise_is_a_convolution_of_each_channel(sizes, fmt, rounding, subnor
                               for a, b in zip(x.chunk(c, 1), w.chunk(c, 0), strict=True)], 1)
         for got, want in zip(run(together, x, w, scale), run(apart, x, w, scale), strict=True):
             same(got, want.detach().numpy())
-
-
-@pytest.mark.parametrize("options, together", [
-    ({}, True), ({"rounding": "stochastic"}, False), ({"block": (8, 8)}, False)])
-def test_which_depthwise_goes_together(options, together):
-    formats = gn.Formats.of(gn.HBFPFormat(**{"block": (1, 8), **options}))
-    x, w = torch.randn(1, 4, 5, 5), torch.randn(4, 1, 3, 3)
-    assert depthwise.Depthwise.serves(x, w, 4, formats) == (together and kernels.library() is not None)
-    assert not depthwise.Depthwise.serves(x, torch.randn(8, 1, 3, 3), 4, formats)
 
 
 @pytest.mark.parametrize("block", [(1, 8), (8, 8)])
