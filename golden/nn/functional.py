@@ -16,6 +16,7 @@ from . import again, library
 from .dropout import dropped
 from .formats import FormatLike, Formats
 from .memory import check_dense
+from .operators import refuse_onnx
 from .record import note
 from .state import NO_SCRIPT
 
@@ -33,7 +34,7 @@ def single(*operands: torch.Tensor, bias: torch.Tensor | None = None) -> tuple[l
     NotImplementedError
         If forward-mode differentiation runs, an export to ONNX, or ``torch.jit.trace``.
     """
-    library.refuse_onnx()
+    refuse_onnx()
     given = [*operands] if bias is None else [*operands, bias]
     check_dense(*given)
     if not torch.compiler.is_compiling():

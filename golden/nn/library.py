@@ -6,7 +6,6 @@ name. Elsewhere the same functions run directly. ``formats`` is text in an opera
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
@@ -14,21 +13,12 @@ from torch._subclasses.fake_tensor import FakeTensor
 from ..noise import Stream
 from . import again, conv, emulator, ops, values, volume
 from .formats import Formats
-from .once import once_differentiable, unviewed
+from .operators import register, register_bias, register_images, version
 from .placed import Placed, check_gradients, read
 from .products import check_float32
-from .record import note
 from .state import NO_NOISE
 
 F = torch.nn.functional
-Shape = Callable[..., tuple[int, ...]]
-
-
-def refuse_onnx() -> None:
-    """Raise ``NotImplementedError`` with one line while torch exports to ONNX."""
-    if torch.onnx.is_in_onnx_export():
-        raise NotImplementedError("HBFP products have no form in ONNX; torch.export.export keeps every bit, with the "
-                                  "products as operators torch.ops.hbfp")
 
 
 def traced(tensor: torch.Tensor, formats: Formats, stream: Stream | Placed | None, matrices: bool = False) -> bool:
@@ -49,71 +39,6 @@ def traced(tensor: torch.Tensor, formats: Formats, stream: Stream | Placed | Non
 def _text(formats, stream):
     """What a traced product says of its formats, and of the numbers that it draws."""
     return stream.product().text(formats) if isinstance(stream, Placed) else formats.text
-
-
-def _below_autograd_too():
-    """Let autograd record within an operator, where torch has it off."""
-    keys, excluded = torch._C.DispatchKey, torch._C._dispatch_tls_local_exclude_set()
-    for key in (keys.AutogradCPU, keys.AutogradCUDA, keys.AutogradFunctionality, keys.ADInplaceOrView,
-                keys.AutogradOther):
-        excluded = excluded.remove(key)
-    return torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded)
-
-
-def _register(name: str, options: str, product: Callable[..., torch.Tensor], shape: Shape,
-              macs: Callable[..., int] | None = None) -> Callable[..., Any]:
-    """Define ``hbfp::name(Tensor a, Tensor b, options)`` and that of its gradients; tensors are the first options.
-
-    ``product`` takes the same arguments, and autograd; ``shape`` gives the result's, and ``macs`` its multiply-
-    accumulates from result, a and b. The gradients' operator converts the operands again, for nothing of them is kept
-    in a traced program.
-    """
-    options = f", {options}" if options else ""
-    torch.library.define(f"hbfp::{name}", f"(Tensor a, Tensor b{options}) -> Tensor")
-    torch.library.define(f"hbfp::{name}_backward",
-                         f"(Tensor g, Tensor a, Tensor b{options}, bool[] needs) -> (Tensor, Tensor)")
-    operator, gradients = getattr(torch.ops.hbfp, name), getattr(torch.ops.hbfp, f"{name}_backward")
-
-    @torch.library.impl(f"hbfp::{name}", "CompositeExplicitAutograd")
-    def forward(a, b, *rest):
-        with torch.no_grad():
-            y = unviewed(product(a, b, *rest).contiguous())
-        if macs is not None:
-            note(name, Formats.read(rest[-1]), macs(y, a, b))
-        return y
-
-    @torch.library.impl(f"hbfp::{name}_backward", "CompositeExplicitAutograd")
-    def both(g, a, b, *rest):
-        *rest, needs = rest
-        with _below_autograd_too(), torch.enable_grad():
-            pair = [t.detach().requires_grad_(need) for t, need in zip((a, b), needs, strict=True)]
-            with again.unread():
-                y = product(*pair, *rest)
-            found = iter(torch.autograd.grad(y, [t for t in pair if t.requires_grad], g))
-            return tuple(next(found).contiguous() if need else g.new_empty(0) for need in needs)
-
-    @torch.library.register_fake(f"hbfp::{name}")
-    def fake(a, b, *rest):
-        refuse_onnx()                                  # where the caller is traced, too, and cannot say so
-        return a.new_empty(shape(a, b, *rest))
-
-    @torch.library.register_fake(f"hbfp::{name}_backward")
-    def fakes(g, a, b, *rest):
-        return tuple(g.new_empty(t.shape if need else 0) for t, need in zip((a, b), rest[-1], strict=True))
-
-    def setup(ctx, inputs, output):
-        tensors = [each for each in inputs if isinstance(each, torch.Tensor)]          # they come first
-        ctx.save_for_backward(*tensors)
-        ctx.rest = inputs[len(tensors):]
-
-    @once_differentiable
-    def backward(ctx, g):
-        needs = ctx.needs_input_grad[:2]
-        given = *ctx.saved_tensors, *ctx.rest
-        found = gradients(g, *given, list(needs))
-        return *(part if need else None for part, need in zip(found, needs, strict=True)), *(None for _ in given[2:])
-    torch.library.register_autograd(f"hbfp::{name}", backward, setup_context=setup)
-    return operator
 
 
 def _spread(size, padding, dilation, kernel, stride):
@@ -145,8 +70,8 @@ def _direct_linear(x, w, formats, stream=None, bias=None):
     if formats.mode != "values":
         return ops.linear(x, w, formats, stream, bias)
     ops.check_linear(x, w)
-    y = values.product(values.LINEAR, x.reshape(-1, x.shape[-1]), w, formats).reshape(*x.shape[:-1], len(w))
-    return y if bias is None else ops.AddBias.apply(y, bias) if y.dim() == 2 else y + bias
+    y = values.product(values.LINEAR, x.reshape(x.shape[:-1].numel(), x.shape[-1]), w, formats)
+    return (y if bias is None else ops.AddBias.apply(y, bias)).reshape(*x.shape[:-1], len(w))
 
 
 def _direct_matmul(a, b, formats, stream=None):
@@ -180,20 +105,23 @@ def _convolution(run):
 
 
 _CONV = "int[] stride, int[] padding, int[] dilation, int groups, str formats"
-_LINEAR = _register("linear", "str formats", lambda x, w, formats: _direct_linear(x, w, *read(formats)),
+_LINEAR = register("linear", "str formats", lambda x, w, formats: _direct_linear(x, w, *read(formats)),
                     lambda x, w, formats: (*x.shape[:-1], w.shape[0]), _matrix_macs)
-_MATMUL = _register("matmul", "str formats", lambda a, b, formats: _direct_matmul(a, b, *read(formats)),
+_MATMUL = register("matmul", "str formats", lambda a, b, formats: _direct_matmul(a, b, *read(formats)),
                     lambda a, b, formats: (*a.shape[:-1], b.shape[-1]), _matrix_macs)
-_CONV2D = _register("conv2d", _CONV, _convolution(_direct_conv2d), _conv_shape, _convolution_macs)
-_CONV3D = _register("conv3d", _CONV, _convolution(_direct_conv3d), _conv_shape, _convolution_macs)
-_TRANSPOSED = _register(
+
+
+_CONV2D = register_images("conv2d", _CONV, _convolution(_direct_conv2d), _conv_shape, _convolution_macs)
+_CONV3D = register_images("conv3d", _CONV, _convolution(_direct_conv3d), _conv_shape, _convolution_macs)
+_TRANSPOSED = register_images(
     "conv_transpose3d", "int[] stride, int[] padding, int[] output_padding, int groups, int[] dilation, str formats",
     lambda x, w, stride, padding, output_padding, groups, dilation, formats: _direct_transposed(
         x, w, Formats.read(formats), stride=tuple(stride), padding=tuple(padding),
         output_padding=tuple(output_padding), groups=groups, dilation=tuple(dilation)),
     _transposed_shape, lambda y, x, w: x.numel() * w[0].numel())
-_BIAS = _register("add_bias", "", lambda y, bias: ops.AddBias.apply(y.reshape(-1, y.shape[-1]), bias).view(y.shape),
-                  lambda y, bias: y.shape)
+
+
+_BIAS = register_bias()
 
 
 def by_groups(x: torch.Tensor, w: torch.Tensor, offs: torch.Tensor,
@@ -207,7 +135,7 @@ def by_groups(x: torch.Tensor, w: torch.Tensor, offs: torch.Tensor,
     return torch.cat((*parts, x.new_zeros(len(x) - ends[-1], w.shape[-1])))
 
 
-_GROUPED = _register(
+_GROUPED = register(
     "grouped", "Tensor offs, str formats",
     lambda x, w, offs, formats: by_groups(x, w, offs, lambda part, matrix: linear(part, matrix, None,
                                                                                   Formats.read(formats), None)),
@@ -260,7 +188,7 @@ def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | 
         return emulator.product(lambda a, b: F.conv2d(a, b, None, stride, padding, dilation, groups), x, w, formats)
     check_gradients(formats, stream)
     if traced(x, formats, stream, True):
-        return _CONV2D(x, w, stride, padding, dilation, groups, _text(formats, stream))
+        return version(_CONV2D)(x, w, stride, padding, dilation, groups, _text(formats, stream))
     return again.applied(lambda a, b: _direct_conv2d(a, b, formats, stride=stride, padding=padding, dilation=dilation,
                                                      groups=groups, stream=stream), x, w, formats)
 
@@ -271,7 +199,7 @@ def conv3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream: Stream | 
     if _emulated(formats, x, w):
         return emulator.product(lambda a, b: F.conv3d(a, b, None, stride, padding, dilation, groups), x, w, formats)
     if traced(x, formats, stream):
-        return _CONV3D(x, w, stride, padding, dilation, groups, formats.text)
+        return version(_CONV3D)(x, w, stride, padding, dilation, groups, formats.text)
     return again.applied(lambda a, b: _direct_conv3d(a, b, formats, stride=stride, padding=padding, dilation=dilation,
                                                      groups=groups, stream=stream), x, w, formats)
 
@@ -284,7 +212,7 @@ def conv_transpose3d(x: torch.Tensor, w: torch.Tensor, formats: Formats, stream:
         return emulator.product(lambda a, b: F.conv_transpose3d(a, b, None, stride, padding, output_padding, groups,
                                                                 dilation), x, w, formats)
     if traced(x, formats, stream):
-        return _TRANSPOSED(x, w, stride, padding, output_padding, groups, dilation, formats.text)
+        return version(_TRANSPOSED)(x, w, stride, padding, output_padding, groups, dilation, formats.text)
     return again.applied(lambda a, b: _direct_transposed(
         a, b, formats, stride=stride, padding=padding, output_padding=output_padding, groups=groups, dilation=dilation,
         stream=stream), x, w, formats)

@@ -52,10 +52,9 @@ def take_apart(graph: fx.Graph, names: Mapping[str, str]) -> None:
         elif node.target == hbfp.conv2d_backward.default:
             _convolution(node, _layer(node.args[2], names))
         elif node.target == hbfp.add_bias_backward.default:
-            g, _, bias, _ = node.args
-            total = _new(node, f"{_layer(bias, names)}.bias", part, aten.sum.dim_IntList, g,
-                         list(range(g.meta["val"].dim() - 1)))
-            _replace(node, g, total)
+            g, bias = node.args
+            node.replace_all_uses_with(_new(node, f"{_layer(bias, names)}.bias", part, aten.sum.dim_IntList, g,
+                                            list(range(g.meta["val"].dim() - 1))))
         elif node.target == aten.ones.default and not node.args[0]:      # the gradient of the loss itself
             for user in [each for each in node.users if each.target == aten.mul.Tensor]:
                 other = user.args[user.args[0] is node]

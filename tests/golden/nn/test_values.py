@@ -40,6 +40,25 @@ def test_linear(name):
     assert torch.equal(x.grad, (q(rows, name, -1) @ q(w, name, 0)).view(3, 5, 40))
     assert torch.equal(w.grad, q(rows, name, 0).T @ q(x.flatten(0, 1), name, 0))
     assert not torch.equal(x.grad, g @ w)
+    total = torch.zeros(33)
+    for row in rows:                                       # docs/numerics.md, section 9: from the first to the last
+        total += row
+    assert torch.equal(layer.bias.grad, total)
+
+
+@pytest.mark.parametrize("shape", [(60, 40), (3, 20, 40), (2, 3, 10, 40), (40,), (0, 40), (3, 0, 40)])
+def test_bits_of_rows_are_those_of_any_shape(shape):
+    """Gradients of the bias, too, however the same rows are laid out; formats by name have the rule of HBFP."""
+    torch.manual_seed(0)
+    x, g = torch.randn(shape), torch.randn(*shape[:-1], 33)
+    found = []
+    for rows in (lambda t: t, lambda t: t.reshape(t.shape[:-1].numel(), t.shape[-1])):
+        torch.manual_seed(1)
+        layer, given = gn.convert(torch.nn.Linear(40, 33), "mxfp8"), clone(x)
+        y = layer(rows(given))
+        y.backward(rows(g))
+        found.append([y.detach().flatten(), given.grad, layer.weight.grad, layer.bias.grad])
+    assert all(map(torch.equal, *found))
 
 
 @pytest.mark.parametrize("name", NAMES)
