@@ -1,6 +1,7 @@
 """A conversion as data, and the call by which those who come from torchao know it."""
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, fields
 from importlib import import_module
@@ -65,6 +66,13 @@ class HBFPConfig:
         Formats.of(**{name: told[name] for name in told.keys() & _FORMATS})
         for fmt in (self.layers or {}).values():
             Formats.of(fmt)
+        if "transformers" in sys.modules:                  # it may read a model's own file before it asks
+            self._register()
+
+    @staticmethod
+    def _register():
+        """Let transformers know the method."""
+        import_module(f"{__package__}.huggingface")
 
     def _told(self):
         """The fields that differ from their defaults."""
@@ -78,7 +86,7 @@ class HBFPConfig:
     @property
     def quant_method(self) -> str:
         """The method's name among those of transformers, which asks for it, and then finds the method registered."""
-        import_module(f"{__package__}.huggingface")
+        self._register()
         return METHOD
 
     def to_dict(self) -> dict[str, Any]:

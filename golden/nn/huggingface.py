@@ -1,7 +1,8 @@
 """HBFP as a quantisation method of transformers: ``from_pretrained(folder, quantization_config=HBFPConfig("hbfp8"))``.
 
 Loading this file registers the method, so that a folder that was saved with it is converted when it is read again.
-Nothing else of ours loads transformers: :class:`~golden.nn.HBFPConfig` does when transformers asks for its method.
+Nothing else of ours loads transformers: :class:`~golden.nn.HBFPConfig` does when transformers asks for its method, or
+is there already. torchvision, which the files of models import, is loaded first, so that its build need not be torch's.
 """
 
 from typing import Any
@@ -12,6 +13,11 @@ from hbfp import extras
 
 if line := extras.lacking("transformers"):
     raise ModuleNotFoundError(line, name="transformers")
+
+from ..vision import torchvision
+
+if not extras.lacking("torchvision"):
+    torchvision()
 
 from transformers.quantizers.auto import register_quantization_config, register_quantizer
 from transformers.quantizers.base import HfQuantizer

@@ -55,6 +55,15 @@ def test_saved_and_loaded_again(transformers, folder, tmp_path):
     assert gn.hbfp_layers(load(transformers, tmp_path / "again", quantization_config=None)) == []    # asked to be plain
 
 
+@pytest.mark.parametrize("first", ["from transformers import AutoModel", "import hbfp.golden.nn.huggingface"])
+def test_torchvision_of_another_build_is_no_matter(first, folder):
+    """A process of its own: torchvision, which transformers imports, fails by itself beside torch without CUDA."""
+    code = (f"{first}\nfrom hbfp import HBFPConfig\nfrom transformers import AutoModel\n"
+            f"net = AutoModel.from_pretrained({str(folder[0])!r}, quantization_config=HBFPConfig('hbfp8'))\n"
+            "assert 'HBFPLinear' in str(net)")
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
 def test_what_is_saved_is_plain(transformers, folder, tmp_path):
     """The files hold what they held before the conversion, whatever noise a model has."""
     place, _ = folder
