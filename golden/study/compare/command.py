@@ -42,6 +42,7 @@ def add_compare(commands: Any) -> None:
     compare.add_argument("--post", action="store_true",
                          help="train in FP32 alone; formats take its weights as they are")
     compare.add_argument("--checkpoint", help="file of a state_dict, whose weights formats take as they are")
+    compare.add_argument("--device", default="cpu", help="cpu or cuda")
     compare.add_argument("--jobs", default="-1", help="processes; -1: one per processor")
     compare.add_argument("--scheduler", help="address of a Dask scheduler, tcp://host:8786 (pip install 'hbfp[dask]')")
     compare.add_argument("--out", default=str(output("golden", "compare")), help="folder of results and pictures")
@@ -60,6 +61,7 @@ def prepare_compare(args: argparse.Namespace) -> Callable[[], int | None]:
     data, scheduler = str(Path(args.data).resolve()) if args.data else "", address("scheduler", args.scheduler)
     folder = writable_folder("out", args.out)
     names = words_of("formats", args.formats)
+    from ..devices import device
     from .choice import Choice
     from .runs import Work, digest
     from .user import User
@@ -78,7 +80,7 @@ def prepare_compare(args: argparse.Namespace) -> Callable[[], int | None]:
     _check(choices, post)
     work = Work(text=str(Path(model).resolve()), digest=digest(*map(str, filter(None, (model, checkpoint, data)))),
                 seeds=tuple(range(seeds if user.trains and not checkpoint else 1)), data=data, epochs=epochs, post=post,
-                checkpoint=str(Path(checkpoint).resolve()) if checkpoint else "")
+                checkpoint=str(Path(checkpoint).resolve()) if checkpoint else "", device=device(args.device))
     return partial(_compare, work, user, names, folder, jobs, scheduler, args.json)
 
 

@@ -25,9 +25,10 @@ from ...nn import fused
 from ...nn.operand_errors import decibels
 from ...nn.rounded import held
 from ...sparsity import prune, prune_fraction
+from ..devices import device
 from ..published.samples import order
 from .choice import Choice
-from .user import User
+from .user import User, moved
 
 #: Layers whose weights are pruned: all that has a weight of two dimensions or more, but embeddings.
 PRUNED = (nn.Linear, nn.modules.conv._ConvNd)
@@ -52,6 +53,8 @@ class Work:
         File of a ``state_dict``; "" trains FP32.
     data : str
         What a folder's model is judged on.
+    device : str
+        ``cpu`` or ``cuda``.
     """
     text: str
     digest: str
@@ -60,10 +63,12 @@ class Work:
     post: bool = False
     checkpoint: str = ""
     data: str = ""
+    device: str = "cpu"
 
     def key(self, choice: Choice) -> str:
         """Name of the files of a format's run."""
-        words = [self.digest, self.seeds, self.epochs, self.post, choice.name.lower(), bool(self.checkpoint)]
+        words = [self.digest, self.seeds, self.epochs, self.post, choice.name.lower(), bool(self.checkpoint),
+                 *[self.device] * (self.device != "cpu")]
         name = "".join(c if c.isalnum() or c in "-_" else "_" for c in choice.name.lower())
         return f"{name}-{hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]}"
 
@@ -96,7 +101,8 @@ def run(work: Work, name: str, folder: Path, every: float = 30.0,
     begun, threads = time.monotonic(), torch.get_num_threads()
     torch.set_num_threads(1)                               # FP32 products depend on the number
     try:
-        with torch.random.fork_rng(devices=()):
+        device(work.device)                                # of a process that is not the command's
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count()) if work.device == "cuda" else ()):
             found = _Run(work, Choice.of(name), folder).all(every, progress)
     except Wrong:
         raise
@@ -114,7 +120,7 @@ class _Run:
 
     def __init__(self, work, choice, folder):
         self.work, self.choice, self.folder = work, choice, folder
-        self.user = User.read(work.text, work.data)
+        self.user = User.read(work.text, work.data, work.device)
         plain = choice.formats is None and not choice.sparsity
         self.trained = self.user.trains and (plain and not work.checkpoint if work.post else True)
         self.nets = [self.user.model(seed) for seed in work.seeds]
@@ -128,7 +134,7 @@ class _Run:
                 _load(net, self.work.checkpoint)
         elif self.work.post and not self.trained and self.user.trains:
             for net, seed in zip(self.nets, self.work.seeds, strict=True):
-                net.load_state_dict(torch.load(weights(self.work, self.folder, seed)))
+                net.load_state_dict(torch.load(weights(self.work, self.folder, seed), map_location="cpu"))
         self._prune(self.choice.after)
         if self.trained:
             self._train(every, progress)
@@ -185,7 +191,7 @@ class _Run:
         self._join(batches[0])
         checkpoint, step, total = self.folder / f"{work.key(choice)}.pt", 0, work.epochs * len(batches)
         if checkpoint.exists():
-            step = self._resume(torch.load(checkpoint), schedule, len(batches))
+            step = self._resume(torch.load(checkpoint, map_location="cpu"), schedule, len(batches))
         saved, orders = time.monotonic(), []
         while step < total:
             progress(step, total)
@@ -213,6 +219,8 @@ class _Run:
         if len(self.nets) == 1:
             return
         try:
+            if self.work.device != "cpu":
+                raise ValueError("A job runs on the CPU")
             if len(batch[0]) != 1:
                 raise ValueError(f"A job takes one input, not {len(batch[0])}")
             self._try(*batch)
@@ -294,11 +302,11 @@ class _Run:
     def _qsnr(self):
         """Signal to quantisation noise of operands, in dB, over all products of the first seed: of inputs, weights and
         gradients, and of all."""
-        inputs, targets = self.user.sample()
+        inputs, targets = moved(self.user.sample(), "cpu")  # where operands are looked at
         if self.choice.formats is None or not inputs:
             return None
         loss = None if targets is None else lambda y: self.user.loss(y, targets)
-        found = gn.errors(self.nets[0], *inputs, loss=loss).operands
+        found = gn.errors(self.nets[0].to("cpu"), *inputs, loss=loss).operands
         parts = {"x": [e for e in found if (e.product, e.role) == ("y", "x")],
                  "w": [e for e in found if (e.product, e.role) == ("y", "w")],
                  "g": [e for e in found if e.role == "g"], "all": found}
@@ -319,10 +327,11 @@ def pruned(w: torch.Tensor, sparsity: str) -> torch.Tensor:
     """A weight with N:M of each row of what a product sums, kernel row, kernel column and channel, or without P% of
     all."""
     if sparsity.endswith("%"):
-        return torch.from_numpy(prune_fraction(w.numpy(), int(sparsity[:-1]) / 100))
-    rows = w.movedim(1, -1).contiguous()
+        return torch.from_numpy(prune_fraction(w.cpu().numpy(), int(sparsity[:-1]) / 100)).to(w.device)
+    rows = w.cpu().movedim(1, -1).contiguous()
     n, m = map(int, sparsity.split(":"))
-    return torch.from_numpy(prune(rows.flatten(1).numpy(), n, m, axis=1)).view(rows.shape).movedim(-1, 1).contiguous()
+    found = torch.from_numpy(prune(rows.flatten(1).numpy(), n, m, axis=1)).view(rows.shape).movedim(-1, 1)
+    return found.contiguous().to(w.device)
 
 
 def _load(net, checkpoint):

@@ -1,12 +1,14 @@
 """What a user's file defines: a model, how it is trained, and how it is judged."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
+from torch.utils import _pytree
 
 from ...command.source import Wrong, called, functions
 from .folder import functions as of_folder
@@ -33,14 +35,17 @@ class User:
         What the metric is called.
     higher : bool
         Whether a higher one is better.
+    device : str
+        Where models and batches are; ``metric`` gives a model tensors of the CPU, and gets such.
     """
     text: str
     made: dict[str, Callable[..., Any]]
     title: str
     higher: bool
+    device: str = "cpu"
 
     @classmethod
-    def read(cls, text: str, data: str = "") -> "User":
+    def read(cls, text: str, data: str = "", device: str = "cpu") -> "User":
         """The file whose path is ``text``, or the folder, judged on ``data``; ValueError, one line, if it lacks
         something."""
         if Path(text).is_dir():
@@ -60,7 +65,7 @@ class User:
         title = made["metric"].__name__ if own else "loss" if not lacking else "error of the output"
         if own and made["metric"].__doc__:
             title = made["metric"].__doc__.strip().splitlines()[0].rstrip(".")
-        return cls(text, made, title, own and better == "higher")
+        return cls(text, made, title, own and better == "higher", device)
 
     @property
     def trains(self) -> bool:
@@ -73,7 +78,7 @@ class User:
         net = called(self.text, self.made["model"])
         if not isinstance(net, nn.Module):
             raise Wrong(f"model() of {self.text} must give a torch.nn.Module, not {type(net).__name__}")
-        return net
+        return net.to(self.device)
 
     def optimiser(self, net: nn.Module) -> torch.optim.Optimizer:
         """The optimiser of a model's parameters."""
@@ -97,7 +102,7 @@ class User:
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 raise Wrong(f"{name}() of {self.text} must give pairs of inputs and targets, not "
                                  f"{type(pair).__name__}")
-            yield _several(pair[0]), _several(pair[1])
+            yield moved((_several(pair[0]), _several(pair[1])), self.device)
 
     def loss(self, y: Any, targets: tuple[Any, ...]) -> torch.Tensor:
         """The loss of an output."""
@@ -108,15 +113,30 @@ class User:
         if self.trains:
             return next(self.batches())
         if "inputs" in self.made:
-            return _several(called(self.text, self.made["inputs"])), None
+            return moved(_several(called(self.text, self.made["inputs"])), self.device), None
         return (), None
+
+    @contextmanager
+    def _reached(self, net):
+        """Within, a model takes tensors of the CPU to its device, and brings back what it gives."""
+        if self.device == "cpu":
+            yield
+            return
+        hooks = (net.register_forward_pre_hook(lambda _, *given: moved(given, self.device), with_kwargs=True),
+                 net.register_forward_hook(lambda _, given, y: moved(y, "cpu")))
+        try:
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
 
     @torch.no_grad()
     def judge(self, net: nn.Module, reference: Callable[[], nn.Module]) -> float:
         """The metric of a model in evaluation mode; ``reference`` gives the same in FP32."""
         net.eval()
         if "metric" in self.made:
-            return float(called(self.text, self.made["metric"], net))
+            with self._reached(net):
+                return float(called(self.text, self.made["metric"], net))
         if self.trains:
             losses = [self.loss(net(*inputs), targets).item() for inputs, targets in
                       self.batches("tests" if "tests" in self.made else "batches")]
@@ -129,6 +149,11 @@ class User:
             raise Wrong(f"Model {self.text} must give a tensor to be judged without metric(), not "
                              f"{type(exact).__name__}")
         return float((net(*inputs) - exact).norm() / exact.norm())
+
+
+def moved(given: Any, device: str) -> Any:
+    """All tensors in tuples, lists and dictionaries, on a device."""
+    return _pytree.tree_map_only(torch.Tensor, lambda each: each.to(device), given)
 
 
 def _several(given):

@@ -1,7 +1,6 @@
 """``python -m golden train`` with formats by name: published tables, measured anew."""
 
 import argparse
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -16,7 +15,6 @@ from hbfp.extras import need
 from hbfp.format import HBFPFormat
 from hbfp.values import (
     OptionError,
-    choice,
     make_folder,
     number,
     refuse,
@@ -111,14 +109,8 @@ def _format(name, design):
 
 
 def _device(name):
-    import torch
-    choice("device", name, ("cpu", "cuda"))
-    if name == "cuda" and not torch.cuda.is_available():
-        raise refuse("device", name, "torch finds no GPU here; --device cpu works")
-    if name == "cuda":    # what torch computes in FP32 has the same bits again after a kill
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.use_deterministic_algorithms(True, warn_only=True)
-    return name
+    from ..devices import device
+    return device(name)
 
 
 def _data(args, task):

@@ -69,6 +69,9 @@ def test_a_front_is_of_what_nothing_beats():
                                  "FP32 has learned")),
     (["--formats", "50%-hbfp4"], "format 50%-hbfp4: training keeps N:M alone"),
     (["--seeds", "0"], "--seeds 0: must be 1 to 10000"),
+    (["--device", "tpu"], "--device tpu: must be one of cpu, cuda"),
+    pytest.param(["--device", "cuda"], "--device cuda: torch finds no GPU here; --device cpu works",
+                 marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")),
     (["--data", "x"], "--data x: must be given with a folder's model, and with no other"),
     (["--checkpoint", "none.pt"], "--checkpoint none.pt: ")])
 def test_wrong_options(file, tmp_path, capsys, words, message):

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.utils import _pytree
 
 import golden.nn as gn
+from golden.study.compare import user
 from golden.study.compare.choice import Choice
 from golden.study.compare.runs import Work, digest, pruned, run
+from golden.study.compare.user import User
 
 FILE = '''
 import torch
@@ -260,3 +263,25 @@ def test_a_model_that_does_not_run_is_one_line(work, tmp_path):
 def test_results_are_json(work, tmp_path):
     found = run(work, "hbfp8", tmp_path)
     assert json.loads(json.dumps(found)) == found
+
+
+def test_another_device(work, monkeypatch):
+    """Models, batches and what is shown of them are there; a metric gives and gets tensors of the CPU."""
+    Path(work.text).write_text(FILE + METRIC)
+    there, gone = User.read(work.text, device="meta"), []
+
+    def recorded(given, device):
+        gone.append(device)
+        return _pytree.tree_map_only(torch.Tensor, lambda each: torch.ones_like(each, device=device), given)
+    monkeypatch.setattr(user, "moved", recorded)           # the numbers of "meta" do not come back
+    net, (inputs, targets) = there.model(0), there.sample()
+    assert {each.device.type for each in (*inputs, *targets, *net.parameters())} == {"meta"}
+    gone.clear()
+    assert there.judge(net, None) >= 0 and gone == ["meta", "cpu"]
+    assert net(inputs[0]).is_meta and not net._forward_hooks and not net._forward_pre_hooks
+
+
+def test_devices_have_results_of_their_own(work):
+    """Those of another are not read."""
+    choice = Choice.of("hbfp8")
+    assert len({replace(work, device=name).key(choice) for name in ("cpu", "cuda")} | {work.key(choice)}) == 2

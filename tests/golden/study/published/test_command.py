@@ -1,6 +1,6 @@
 """The command line of tables: from a folder to table, picture and files; what is wrong is one line.
 
-Covers: golden/study/published/results.py, golden/study/published/command.py.
+Covers: golden/study/published/results.py, golden/study/published/command.py, golden/study/devices.py.
 """
 
 import csv
