@@ -1,12 +1,21 @@
 """Types of a model's class, of its layers and of the options survive a conversion; a name that is mistyped is an error.
 
-Check it: mypy --strict --allow-untyped-calls docs/examples/typed.py (torch's own backward() has no types).
+Check it: mypy --strict --allow-untyped-calls docs/examples/typed.py, or pyright in its standard mode
+(torch's own backward() has no types).
 Run it: python docs/examples/typed.py
 """
 
+import os
+import tempfile
+from collections.abc import Sequence
+
+import numpy as np
 import torch
 
 import hbfp.golden.nn as gn
+from hbfp import HBFPConfig, quantize_
+from hbfp.golden.bfp import decode, emulate, encode
+from hbfp.golden.matmul import matmul, matmul_blocks
 from hbfp.golden.nn import functional, fused
 
 
@@ -40,6 +49,40 @@ def trained(model: Classifier, steps: int = 20) -> Classifier:
     return model
 
 
+def logged(batches: Sequence[tuple[torch.Tensor, torch.Tensor]], path: str | os.PathLike[str]) -> Classifier:
+    config = HBFPConfig("hbfp4_1x16", w="hbfp6_1x16", exclude=["first"], layers={"last": "mxfp6-e2m3"})
+    model = Classifier()
+    quantize_(model, HBFPConfig.from_dict(config.to_dict()),
+              filter_fn=lambda module, name: isinstance(module, torch.nn.Linear))
+    optimiser = torch.optim.SGD(model.parameters(), 0.1)
+    log = gn.ErrorLog(path, every=2, loss=lambda y, batch: torch.nn.functional.cross_entropy(y, batch[1]))
+    schedule = gn.FormatSchedule(base="mxfp4", boosted=gn.Formats.of("hbfp6", accumulate="bf16"), epochs=len(batches))
+    for epoch, (x, classes) in enumerate(batches):
+        schedule.apply(gn.hbfp_layers(model), epoch)
+        log.step(model, (x, classes))
+        optimiser.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), classes).backward()
+        optimiser.step()
+    return model
+
+
+def together(models: Sequence[Classifier], x: torch.Tensor) -> list[float]:
+    job = fused.fuse(models)
+    step = fused.Step(job, [torch.optim.SGD(model.parameters(), 0.1) for model in models])
+    step.zero_grad()
+    losses = torch.stack([y.square().mean() for y in job(x, shared=True).chunk(job.count)])
+    losses.sum().backward()
+    step()
+    return [each.item() for each in losses]
+
+
+def numbers(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    fmt = gn.HBFPFormat(mantissa=8, exponent=10, block=(1, 32))
+    y = matmul(x, w, fmt, "aligned")
+    parts = [y, matmul_blocks(encode(x, fmt), encode(w, fmt, axis=0)), decode(encode(emulate(y, 7, 24), fmt))]
+    return np.stack(parts)
+
+
 def main() -> None:
     torch.manual_seed(1)
     x = torch.randn(32, 8)
@@ -64,6 +107,13 @@ def main() -> None:
     loss = fused.cross_entropy(job(x, shared=True), torch.arange(64) % 4, job.count)
     loss.backward()
     print("shapes:", tuple(scores.shape), loss.dim())
+
+    with tempfile.TemporaryDirectory() as folder:
+        batches = [(x[:16], torch.arange(16) % 4), (x[16:], torch.arange(16) % 4)]
+        own = logged(batches, os.path.join(folder, "errors.csv"))
+    print("logged:", tuple(own.margins(x).shape))
+    losses = together([gn.convert(Classifier(), name) for name in ("mxfp8", "hbfp8")], x)
+    print("together:", len(losses), numbers(x.numpy(), x.numpy().T).shape)
 
 
 if __name__ == "__main__":

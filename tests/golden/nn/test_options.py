@@ -102,7 +102,8 @@ def test_mypy_is_quiet_about_a_right_script(user):
 
 def test_the_right_script_runs(capsys):
     runpy.run_path(str(EXAMPLE))["main"]()
-    assert capsys.readouterr().out == "2 products, 0 in FP32\nworst: True\nmargins: 32\nshapes: (32, 32) 0\n"
+    assert capsys.readouterr().out == ("2 products, 0 in FP32\nworst: True\nmargins: 32\nshapes: (32, 32) 0\n"
+                                       "logged: (32,)\ntogether: 2 (3, 32, 32)\n")
 
 
 def test_classes_survive_for_mypy(user):
