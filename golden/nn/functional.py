@@ -12,7 +12,7 @@ import torch
 from torch.autograd import forward_ad
 
 from ..noise import Stream
-from . import again, library
+from . import again, library, nested
 from .dropout import dropped
 from .formats import FormatLike, Formats
 from .memory import check_dense
@@ -56,6 +56,8 @@ def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None 
            formats: FormatLike = "hbfp8", *, stream: Stream | None = None) -> torch.Tensor:
     """``input @ weight.T + bias``; input (..., I), weight (O, I)."""
     formats = Formats.of(formats)
+    if nested.jagged(input):
+        return nested.by_rows(lambda rows: linear(rows, weight, bias, formats, stream=stream), input)
     (input, weight, bias), dtype = single(input, weight, bias=bias)
     y = library.linear(input, weight, bias, formats, stream)
     note("linear", formats, input.numel() * weight.shape[0], y=y)
@@ -66,6 +68,8 @@ def matmul(a: torch.Tensor, b: torch.Tensor, formats: FormatLike = "hbfp8", *,
            stream: Stream | None = None) -> torch.Tensor:
     """``a @ b`` of (..., M, K) and (..., K, N), or one (K, N); ``b`` takes the format of ``w``."""
     formats = Formats.of(formats)
+    if nested.jagged(a) and not b.is_nested and b.dim() == 2:
+        return nested.by_rows(lambda rows: matmul(rows, b, formats, stream=stream), a)
     (a, b, _), dtype = single(a, b)
     if b.dim() == 2 and a.dim() > 1 and a.shape[-1] == len(b):
         y = library.linear(a, b.mT, None, formats, stream)
@@ -110,6 +114,21 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
     scores = scores / math.sqrt(query.shape[-1]) if scale is None else scores * scale
     weights = dropped(shares(scores, mask), dropout)
     return matmul(weights, value, formats, stream=stream), weights
+
+
+def causal(length: int, keys: int, like: torch.Tensor) -> torch.Tensor:
+    """The mask (length, keys) of queries that take part in what is before them, and in themselves."""
+    return torch.ones(length, keys, dtype=torch.bool, device=like.device).tril()
+
+
+def nested_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, dropout: float = 0.0,
+                     formats: FormatLike = "hbfp8", *, is_causal: bool = False, scale: float | None = None,
+                     stream: Stream | None = None) -> torch.Tensor:
+    """:func:`scaled_dot_product_attention` of nested tensors (N, heads, \\*, d) of layout ``torch.jagged``."""
+    def attend(q, k, v):
+        mask = causal(q.shape[-2], k.shape[-2], q) if is_causal else None
+        return scaled_dot_product_attention(q, k, v, mask, dropout, formats, scale=scale, stream=stream)[0]
+    return nested.by_samples(attend, query, key, value)
 
 
 def shares(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:

@@ -12,7 +12,7 @@ import torch
 from torch.nn import functional as F
 
 from ..noise import Stream
-from . import contract, convolution, functional, library, recurrent
+from . import contract, convolution, functional, library, nested, recurrent
 from .formats import Formats
 from .memory import foreign
 from .ops import AddBias
@@ -114,8 +114,11 @@ def _attention(formats, stream, query, key, value, attn_mask=None, dropout_p=0.0
     if enable_gqa:
         times = query.shape[-3] // key.shape[-3]
         key, value = key.repeat_interleave(times, -3), value.repeat_interleave(times, -3)
+    if nested.jagged(query):
+        return functional.nested_attention(query, key, value, dropout_p, formats, is_causal=is_causal, scale=scale,
+                                           stream=stream)
     if is_causal:
-        attn_mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
+        attn_mask = functional.causal(query.shape[-2], key.shape[-2], query)
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     query, key, value = (t.expand(*lead, *t.shape[-2:]) for t in (query, key, value))
     return functional.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, formats, scale=scale,
@@ -273,6 +276,20 @@ def check(args: Any) -> None:
                               "converted")
 
 
+def _nested(func, args, options):
+    """Whether nested tensors stand where a product takes them: as rows for a matrix, or as all that attention has."""
+    attention = func is F.scaled_dot_product_attention
+    taken, rest = args[:3 if attention else 1], (*args[3 if attention else 1:], *options.values())
+    if not taken or not all(map(nested.jagged, taken)):
+        return False
+    check([each.values() for each in taken])
+    check(rest)
+    tensors = [each for each in rest if isinstance(each, torch.Tensor)]
+    if attention:
+        return len(taken) == 3 and not tensors and taken[0].dim() == 4 and not options.get("enable_gqa")
+    return func is F.linear or HANDLERS[func] is _matmul and tensors[0].dim() == 2
+
+
 def _any_floating(args):
     """Whether there is a tensor of real numbers: products of integers are no FP32 products."""
     return any(_any_floating(arg) if isinstance(arg, (tuple, list)) else
@@ -287,8 +304,9 @@ def run(func: Any, args: tuple[Any, ...], options: dict[str, Any], formats: Form
     Refused
         If it cannot be; nothing was computed.
     """
-    check(args)
-    check(options.values())
+    if not _nested(func, args, options):
+        check(args)
+        check(options.values())
     if not _any_floating((*args, *options.values())):
         return func(*args, **options)
     out = options.pop("out", None)

@@ -15,7 +15,7 @@ from hbfp.format import HBFPFormat
 
 from ..formats.names import words
 from ..noise import Stream
-from . import functional, recurrent
+from . import functional, nested, recurrent
 from .convolution import convolution
 from .formats import FormatLike, Formats
 from .memory import check_dense
@@ -292,6 +292,10 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
                 attn_mask: torch.Tensor | None = None, average_attn_weights: bool = True,
                 is_causal: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
         """As torch's own layer: returns the output and, with ``need_weights``, the attention weights."""
+        if all(map(nested.jagged, (query, key, value))):
+            if not self.batch_first or need_weights or (key_padding_mask, attn_mask) != (None, None):
+                raise ValueError(nested.PLAIN)
+            return self._nested(query, key, value, is_causal), None
         check_dense(query, key, value)
         if query.dim() == 2:
             raise ValueError("query must have 3 dimensions, not 2")
@@ -304,14 +308,25 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
             y = y.transpose(0, 1)
         return y, (weights.mean(1) if average_attn_weights else weights) if need_weights else None
 
+    def _nested(self, query, key, value, is_causal):
+        """Of nested tensors (N, *, E)."""
+        with self.hbfp_call() as (formats, stream):
+            q, k, v = (each.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for each in
+                       self._projected(query, key, value, formats, stream))
+            y = functional.nested_attention(q, k, v, self.dropout if self.training else 0.0, formats,
+                                            is_causal=is_causal, stream=stream)
+        return self.out_proj(y.transpose(1, 2).flatten(-2))
+
+    def _projected(self, query, key, value, formats, stream):
+        """The three by their parts of the projection."""
+        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        return (self._linear(*four, formats, stream) for four in
+                zip("qkv", (query, key, value), self.in_proj_weight.chunk(3), biases, strict=True))
+
     def _attend(self, query, key, value, key_padding_mask, attn_mask, is_causal, formats, stream):
         """What comes before the output projection (N, heads, L, d), and the weights."""
-        heads = self.num_heads
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        rows = self.in_proj_weight.chunk(3)
-        q, k, v = (self._linear(*four, formats, stream)
-                   .view(*four[1].shape[:2], heads, -1).transpose(1, 2)     # (N, heads, L, d)
-                   for four in zip("qkv", (query, key, value), rows, biases, strict=True))
+        q, k, v = (each.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)     # (N, heads, L, d)
+                   for each in self._projected(query, key, value, formats, stream))
         mask = self._mask(query, key, key_padding_mask, attn_mask, is_causal)
         return functional.scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0, formats,
                                                        stream=stream)

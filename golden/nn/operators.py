@@ -103,13 +103,15 @@ def register(name: str, options: str, product: Callable[..., torch.Tensor], shap
     return operator
 
 
-def register_images(*entry: Any) -> tuple[Any, Any]:
+def register_images(name: str, options: str, product: Callable[..., torch.Tensor], shape: Shape,
+                    macs: Callable[..., int]) -> tuple[Any, Any]:
     """A convolution twice: as programs have it, and as version ``last`` of :func:`_last`, for torch.compile.
 
     What runs at once keeps that order from product to product. A program has images as their shape says, and would
     begin and end each product with a copy.
     """
-    return register(*entry), register(f"{entry[0]}.last", *entry[1:], _last)
+    return (register(name, options, product, shape, macs),
+            register(f"{name}.last", options, product, shape, macs, _last))
 
 
 def version(pair: tuple[Any, Any]) -> Any:

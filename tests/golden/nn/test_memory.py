@@ -170,7 +170,6 @@ NESTED = [torch.ones(2, 8), torch.ones(3, 8)]
 FOREIGN = {
     "array": (lambda: torch.ones(2, 8).numpy(), "one of type ndarray"), "list": (lambda: [1.0], "one of type list"),
     "nested": (lambda: torch.nested.nested_tensor(NESTED), "a nested tensor"),
-    "jagged": (lambda: torch.nested.nested_tensor(NESTED, layout=torch.jagged), "a nested tensor"),
     "sparse": (lambda: torch.ones(2, 8).to_sparse(), "a tensor of layout sparse_coo"),
     "subclass": (lambda: TwoTensor(torch.ones(2, 8), torch.ones(2, 8)), "a tensor of class TwoTensor")}
 

@@ -217,10 +217,10 @@ def test_nested_tensors_stay_fp32_and_have_a_row():
     class Own(torch.nn.Module):
         def forward(self, x):
             return torch.nn.functional.linear(x, torch.ones(3, 8))
-    jagged = torch.nested.nested_tensor([torch.ones(2, 8), torch.ones(3, 8)], layout=torch.jagged)
-    [entry] = gn.report(gn.convert(torch.nn.Sequential(Own())), jagged).entries
+    strided = torch.nested.nested_tensor([torch.ones(2, 8), torch.ones(3, 8)])
+    [entry] = gn.report(gn.convert(torch.nn.Sequential(Own())), strided).entries
     assert (entry.layer, entry.operation, entry.format) == ("0", "linear", "fp32")
     assert entry.reason == "a nested tensor; only dense ones are converted"
     with pytest.raises(TypeError, match=r"^Module '0' \(Own\) cannot compute linear in HBFP: a nested tensor; only "
                                         r"dense ones are converted; exclude=\['0'\] leaves its products in FP32$"):
-        gn.convert(torch.nn.Sequential(Own()), strict=True)(jagged)
+        gn.convert(torch.nn.Sequential(Own()), strict=True)(strided)
