@@ -48,6 +48,8 @@ class Job(nn.Module):
     @torch.compiler.disable
     def forward(self, inputs: Any, *others: Any, shared: bool = False, **options: Any) -> Any:
         """What a model takes and gives, the first dimension (models * N); ``shared`` gives one batch to every model."""
+        if isinstance(inputs, torch.Tensor) and inputs.is_nested:
+            raise TypeError("A job takes padded tensors, not nested ones")
         if shared:
             inputs = inputs.repeat(self.count, *[1] * (inputs.dim() - 1))
         if len(inputs) % self.count:

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import golden.nn as gn  # noqa: E402
-from golden.nn import functional, nested  # noqa: E402
+from golden.nn import functional, fused, nested  # noqa: E402
 
 F = torch.nn.functional
 LENGTHS = 5, 1, 7, 0, 5
@@ -111,6 +111,7 @@ def test_reports_frozen_layers_and_graphs():
     (lambda x: gn.HBFPMultiheadAttention(32, 4)(x, x, x, need_weights=False), nested.PLAIN),
     (lambda x: gn.HBFPMultiheadAttention(32, 4, batch_first=True)(
         x, x, x, need_weights=False, key_padding_mask=torch.zeros(5, 7)), nested.PLAIN),
+    (fused.fuse([gn.HBFPLinear(32, 4) for _ in range(2)]), "A job takes padded tensors, not nested ones"),
     (gn.HBFPConv2d(32, 4, 1), "Operands of HBFP products must be dense tensors, not a nested tensor"),
     (gn.HBFPLSTM(32, 4), "Operands of HBFP products must be dense tensors, not a nested tensor"),
     (lambda x: functional.matmul(x, x), "Operands of HBFP products must be dense tensors, not a nested tensor"),
