@@ -1,6 +1,7 @@
-"""ResNet-20 on generated images whose classes differ in fine detail: which format does it need?
+"""ResNet-20 on generated images whose details are up to two thousand times fainter than their colours: which format
+still sees them?
 
-``python -m golden compare docs/examples/images.py --epochs 3`` answers.
+``python -m golden compare docs/examples/images.py --epochs 4`` answers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,23 +12,28 @@ import torch
 from torch import nn
 
 #: Images to learn from and to be judged by, pixels of a side, classes, images of a batch, and epochs.
-LEARN, JUDGE, SIDE, CLASSES, BATCH, EPOCHS = 6400, 1000, 16, 10, 32, 3
-#: Share of what all classes have in common, and of noise.
-COMMON, NOISE = 1.5, 0.8
+LEARN, JUDGE, SIDE, CLASSES, BATCH, EPOCHS = 6400, 2000, 16, 8, 32, 4
+#: Contrast of the detail to the colours, in decibels: the strongest and the faintest; standard deviation of noise.
+STRONGEST, FAINTEST, NOISE = 12, -66, 0.001
+#: Radians from one pixel to the next along a detail's direction.
+STEP = 2.2
 
 
 @cache
 def _images() -> tuple[torch.Tensor, torch.Tensor]:
-    """Images (N, 3, SIDE, SIDE) and their classes: a pattern of each class at any place, behind one that all share, and
-    noise."""
+    """Images (N, 3, SIDE, SIDE) and their classes: smooth colours, on them fine lines whose direction is the class."""
     generator = torch.Generator().manual_seed(0)
-    patterns = torch.randn(CLASSES + 1, 3, SIDE, SIDE, generator=generator)
-    patterns = nn.functional.interpolate(patterns[:, :, ::2, ::2], SIDE, mode="bilinear")
-    classes = torch.randint(CLASSES, (LEARN + JUDGE,), generator=generator)
-    moves = torch.randint(SIDE, (LEARN + JUDGE, 2), generator=generator).tolist()
-    x = torch.stack([patterns[kind].roll(move, (1, 2)) for kind, move in zip(classes.tolist(), moves, strict=True)])
-    x += COMMON * patterns[CLASSES] + NOISE * torch.randn(x.shape, generator=generator)
-    return x, classes
+    count = LEARN + JUDGE
+    colours = torch.randn(count, 3, 3, 3, generator=generator)
+    colours = nn.functional.interpolate(colours, SIDE, mode="bicubic", align_corners=True)
+    classes = torch.randint(CLASSES, (count,), generator=generator)
+    angle = (classes * torch.pi / CLASSES)[:, None, None]
+    phase = 2 * torch.pi * torch.rand(count, 1, 1, generator=generator)
+    contrast = STRONGEST + (FAINTEST - STRONGEST) * torch.rand(count, 1, 1, generator=generator)
+    row, column = torch.meshgrid(torch.arange(SIDE), torch.arange(SIDE), indexing="ij")
+    lines = 2 ** 0.5 * torch.sin(STEP * (angle.cos() * row + angle.sin() * column) + phase)
+    x = colours / colours.std((1, 2, 3), keepdim=True) + (10 ** (contrast / 20) * lines)[:, None]
+    return x + NOISE * torch.randn(x.shape, generator=generator), classes
 
 
 class Block(nn.Module):
