@@ -20,7 +20,7 @@ class Coded:
     ----------
     elements : ndarray of float64
         Shape of the tensor: the number that each code stands for, without its scale. NaN in all of a block, row or
-        tensor that has an Inf or a NaN.
+        tensor that has an Inf or a NaN, and shares a scale that follows from it.
     scales : ndarray of float32
         One for each block along the axis (``ceil(length / block)`` of them), each row (1) or the tensor (all 1).
     whole : float32
@@ -112,11 +112,14 @@ def _encoded(x: np.ndarray, number: Number, axis: int | tuple[int, ...], way: ru
     elif number.scope == "none":
         scales, finite = np.ones_like(tops), np.ones_like(finite)
     elif number.scope == "block and tensor":
-        whole = np.float32(rules.whole_scale(known.max(initial=np.float32(0)), rules.E4M3.largest * element.largest))
-        finite = np.full_like(finite, finite.all())
+        top = known.max(initial=np.float32(0)) if number.top is None else np.full((), number.top, np.float32)
+        whole = np.float32(rules.whole_scale(top, rules.E4M3.largest * element.largest))
+        finite = np.full_like(finite, finite.all()) if number.top is None else finite
         scales = rules.pair_scales(known, whole, element, way)
     else:
-        scales = rules.whole_scale(known, element.largest)
+        finite = finite if number.top is None else np.isfinite(x)
+        top = known if number.top is None else np.full_like(known, number.top)
+        scales = rules.whole_scale(top, element.largest)
     empty = Coded(x, scales, whole, tops, number, axis)
     with np.errstate(all="ignore"):
         if number.scope == "block":

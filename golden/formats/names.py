@@ -5,7 +5,7 @@ from math import isqrt
 
 from hbfp.format import MANTISSA_RANGE, HBFPFormat
 
-from ..spec.numbers import ALIASES, NUMBERS, Number, find
+from ..spec.numbers import ALIASES, NUMBERS, OF_TENSOR, Number, find
 
 #: A format of one operand.
 Operand = HBFPFormat | Number
@@ -72,6 +72,11 @@ def bits(fmt: Operand) -> float:
         return fmt.bits
     rows, columns = fmt.block
     return fmt.mantissa + fmt.exponent / (rows * columns)
+
+
+def of_tensors(fmt: Operand) -> bool:
+    """Whether a format has a scale for all of a tensor, which may be fixed."""
+    return isinstance(fmt, Number) and fmt.scope in OF_TENSOR
 
 
 def table() -> str:

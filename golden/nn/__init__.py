@@ -12,6 +12,7 @@ if line := extras.lacking("torch"):
 
 from ..schedule import MixedMantissa
 from . import functional
+from .calibrate import calibrate
 from .config import HBFPConfig, quantize_
 from .error_log import ErrorLog
 from .format_schedule import FormatSchedule
@@ -31,6 +32,6 @@ from .state import weights
 
 __all__ = ["DESIGN_SIDE", "Distance", "ErrorLog", "Errors", "FormatSchedule", "Formats", "HBFPConfig", "HBFPConv2d",
            "HBFPFormat", "HBFPLSTM", "HBFPLinear", "HBFPMultiheadAttention", "MixedMantissa", "Report", "Side",
-           "begin_step", "convert", "densify", "distances", "errors", "fp32_products", "freeze", "functional",
-           "hbfp_layers", "optimiser", "quantise", "quantize_", "report", "sided", "sparsify", "thaw", "weights",
-           "wide_weights"]
+           "begin_step", "calibrate", "convert", "densify", "distances", "errors", "fp32_products", "freeze",
+           "functional", "hbfp_layers", "optimiser", "quantise", "quantize_", "report", "sided", "sparsify", "thaw",
+           "weights", "wide_weights"]

@@ -195,12 +195,16 @@ FormatLike = Formats | HBFPFormat | Number | str
 
 def data_of(fmt: names.Operand) -> dict[str, Any]:
     """A role's format as data for JSON."""
-    return {"number": fmt.name} if isinstance(fmt, Number) else asdict(fmt)
+    if not isinstance(fmt, Number):
+        return asdict(fmt)
+    return {"number": fmt.name} | ({} if fmt.top is None else {"top": fmt.top})
 
 
 def format_of(data: dict[str, Any]) -> names.Operand:
     """The format of which :func:`data_of` gave this."""
-    return NUMBERS[data["number"]] if "number" in data else HBFPFormat(**data | {"block": tuple(data["block"])})
+    if "number" in data:
+        return NUMBERS[data["number"]].up_to(data.get("top"))
+    return HBFPFormat(**data | {"block": tuple(data["block"])})
 
 
 def _read(name, options):

@@ -71,16 +71,23 @@ def _scaled(x, tops, number):
         power = ((known.view(torch.int32) >> _FRACTION) - _BIAS - element.emax).clamp(*POWERS)
         y = _elements(x * _power(-power), element) * _power(power)
     elif number.scope == "block and tensor":
-        valid = valid.all()
-        whole = _whole(known.amax(), E4M3.largest * element.largest)
+        valid = valid.all() if number.top is None else valid
+        whole = _whole(_top(known, number), E4M3.largest * element.largest)
         wanted = torch.where(whole == 0, 0, known / _like(known, element.largest) / whole)
         scales = _elements(wanted, E4M3)
         y = torch.where(scales == 0, 0, x * (1 / whole / scales))
         y = _rounded(y, number).mul_(scales * whole)
     else:
+        if number.top is not None:
+            valid, known = x.isfinite(), _top(known, number)
         scales = _whole(known, element.largest)
         y = _rounded(torch.where(scales == 0, 0, x / scales), number).mul_(scales)
     return torch.where(valid, y, torch.nan)
+
+
+def _top(known, number):
+    """The magnitude up to which the scale of a tensor reaches."""
+    return known.amax() if number.top is None else _like(known, number.top)
 
 
 def _rounded(x, number):

@@ -6,11 +6,14 @@ that of "Pretraining Large Language Models with NVFP4" (arXiv 2509.25149), appen
 BF16 the upper half of its binary32.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 #: What one scale stands for: a block of elements along the dimension that is summed, all elements of one sum, all of a
 #: tensor, or a block on top of a tensor.
 SCOPES = ("none", "block", "row", "tensor", "block and tensor")
+#: Scopes of which the scale of a tensor may be fixed.
+OF_TENSOR = ("tensor", "block and tensor")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +99,9 @@ class Number:
         Where it is written.
     hardware : str
         What of it this project has hardware of.
+    top : float, optional
+        The magnitude up to which the scale of a tensor reaches, whatever the tensor has: what is beyond it saturates.
+        None: the tensor's own largest. :func:`golden.nn.calibrate` chooses one for each layer.
     """
     name: str
     element: Element
@@ -103,6 +109,7 @@ class Number:
     block: int = 0
     source: str
     hardware: str = ""
+    top: float | None = None
 
     #: What formats of HBFP have beside it.
     rounding = "rne"
@@ -120,7 +127,15 @@ class Number:
         return self.element.bits + (8 / self.block if self.block else 0)
 
     def __str__(self) -> str:
-        return self.name
+        return self.name if self.top is None else f"{self.name} to {self.top:.6g}"
+
+    def up_to(self, top: float | None) -> "Number":
+        """The same with a scale of tensors that reaches up to ``top``; ValueError if it has none, or none that does."""
+        if top is not None and self.scope not in OF_TENSOR:
+            raise ValueError(f"A scale can be fixed of a number that has one for a tensor, not of {self.name}")
+        if top is not None and not 0 <= top < math.inf:
+            raise ValueError(f"A scale must reach to 0 or a finite magnitude, not {top}")
+        return replace(self, top=top)
 
 
 _MX, _OFP8, _NV = "OCP MX 1.0", "OCP OFP8 1.0", "arXiv 2509.25149, appendix C"

@@ -1,7 +1,8 @@
-"""What is compared: a format by name, boosted in the last epoch, or sparse, and what is known of its hardware."""
+"""What is compared: a format by name, boosted in the last epoch, sparse or calibrated, and what its hardware costs."""
 
 import re
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from hbfp.figures import figure
@@ -12,9 +13,13 @@ from ...nn import Formats
 from ...spec.numbers import Number
 
 _SPARSE = re.compile(r"\d{1,3}:\d{1,3}|\d{1,2}%")
+#: Ending of a name -> how far fixed scales reach.
+_REACH = {"static": "largest", "clipped": "error"}
 #: What a name may have beside that of a format.
 RULE = ("+NAME behind it for another format in the last epoch and in the first and last layer, or +B for so many bits "
-        "of HBFP, N:M- or P%- before it to prune before converting, or the same behind it to prune what was converted")
+        "of HBFP, :w=NAME or :g=NAME for another format of weights or gradients, -static or -clipped for scales of "
+        "inputs that are fixed beforehand, N:M- or P%- before it to prune before converting, or the same behind it to "
+        "prune what was converted")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,12 +38,15 @@ class Choice:
         N:M of the weights along K, or P% of each weight tensor; "" is dense.
     after : bool
         Whether converted weights are pruned, not FP32 ones.
+    reach : str
+        How far the fixed scales of inputs reach, as of :func:`golden.nn.calibrate`; "" fixes none.
     """
     name: str
     formats: Formats | None
     boosted: Formats | None = None
     sparsity: str = ""
     after: bool = False
+    reach: str = ""
 
     @classmethod
     def of(cls, name: str) -> "Choice":
@@ -53,19 +61,23 @@ class Choice:
         if rest.lower() == "fp32":
             return cls(name=name, formats=None, sparsity=sparsity, after=after)
         base, plus, more = rest.partition("+")
+        short, dash, ending = base.rpartition("-")
+        reach = _REACH.get(ending, "") if dash else ""
         try:
-            formats = Formats.of(base)
-            boosted = None if not plus else formats.with_mantissa(int(more)) if more.isdecimal() else Formats.of(more)
+            formats = _formats(short if reach else base)
+            if reach and not names.of_tensors(formats.x):
+                raise ValueError(f"a scale can be fixed that all of a tensor has, and {short} has none")
+            boosted = None if not plus else formats.with_mantissa(int(more)) if more.isdecimal() else _formats(more)
         except (TypeError, ValueError) as error:
             raise ValueError(f"format {name}: {error}{f'; with {RULE}' * ('Name of' in str(error))}") from error
-        return cls(name=name, formats=formats, boosted=boosted, sparsity=sparsity, after=after)
+        return cls(name=name, formats=formats, boosted=boosted, sparsity=sparsity, after=after, reach=reach)
 
-    @property
-    def bits(self) -> float:
-        """Bits a value, with its share of what a block shares: the mean of inputs, weights and gradients."""
+    def bits(self, post: bool = False) -> float:
+        """Bits a value, with its share of what a block shares: the mean of inputs, weights and gradients, of which
+        ``post`` has none."""
         if self.formats is None:
             return 32.0
-        return sum(map(names.bits, self.formats.roles)) / 3
+        return fmean(map(names.bits, self.formats.roles[:2 if post else 3]))
 
     def measured(self, what: str) -> float | None:
         """A figure of the core that multiplies so, of :data:`FIGURES`; None where none was measured."""
@@ -80,7 +92,7 @@ class Choice:
 
     def _core(self) -> str | None:
         """The name that figures have for the core of all three products, if it has one."""
-        if self.boosted or self.sparsity:
+        if self.boosted or self.sparsity:                  # fixed scales take no other elements
             return None
         if self.formats is None:
             return "fp32"
@@ -94,9 +106,19 @@ class Choice:
         sums = self.formats.accumulate
         return f"hbfp{x.mantissa}" + (f"_{sums}" if sums != "fp32" else "")
 
-    def json(self) -> dict[str, Any]:
+    def json(self, post: bool) -> dict[str, Any]:
         """What a report has of it."""
-        return {"name": self.name, "bits": self.bits, "area": self.measured("area"), "energy": self.measured("energy")}
+        return {"name": self.name, "bits": self.bits(post), "area": self.measured("area"),
+                "energy": self.measured("energy")}
+
+
+def _formats(name):
+    """Formats of a name, with those of roles behind it."""
+    name, *parts = name.split(":")
+    roles = dict(part.partition("=")[::2] for part in parts)
+    if odd := next((part for part in parts if part.partition("=")[0] not in ("w", "g")), None):
+        raise ValueError(f"Name of a format must have w=NAME or g=NAME behind a colon, not {odd!r}")
+    return Formats.of(name, **roles)
 
 
 #: What was measured of cores of 32 x 32: the file of figures, and where in it; NAND2-equivalents and fJ a

@@ -36,6 +36,7 @@ def add_compare(commands: Any) -> None:
                                        "metric() or inputs() to be judged; or a folder of a pretrained model in "
                                        "Hugging Face's layout, with --data")
     compare.add_argument("--data", help="of a folder's model: a file of text, or a folder of images by class")
+    compare.add_argument("--calibration", help="another of the same kind, on which scales of -static are fixed")
     compare.add_argument("--formats", default=FORMATS, help="names, separated by commas: docs/formats.md")
     compare.add_argument("--seeds", default="3", help="runs of each format")
     compare.add_argument("--epochs", default="1", help="passes over the batches")
@@ -58,7 +59,10 @@ def prepare_compare(args: argparse.Namespace) -> Callable[[], int | None]:
     model = args.model if Path(args.model).is_dir() else readable_file("model", args.model)
     if Path(model).is_dir() != (args.data is not None):
         raise refuse("data", args.data or "none", "must be given with a folder's model, and with no other")
-    data, scheduler = str(Path(args.data).resolve()) if args.data else "", address("scheduler", args.scheduler)
+    if args.calibration and not args.data:
+        raise refuse("calibration", args.calibration, "must be given with a folder's model, and with no other")
+    data, calibration = (str(Path(path).resolve()) if path else "" for path in (args.data, args.calibration))
+    scheduler = address("scheduler", args.scheduler)
     folder = writable_folder("out", args.out)
     names = words_of("formats", args.formats)
     from ..devices import device
@@ -67,7 +71,7 @@ def prepare_compare(args: argparse.Namespace) -> Callable[[], int | None]:
     from .user import User
     try:
         choices = [Choice.of(name) for name in names]
-        user = User.read(str(model), data)
+        user = User.read(str(model), data, calibration)
     except ValueError as error:
         raise OptionError(str(error)) from None
     if len({name.lower() for name in names}) < len(names):
@@ -77,18 +81,25 @@ def prepare_compare(args: argparse.Namespace) -> Callable[[], int | None]:
         raise refuse("post", args.model, "must define loss(), batches() and optimiser(), or come with --checkpoint")
     if not user.trains:
         post = True
-    _check(choices, post)
-    work = Work(text=str(Path(model).resolve()), digest=digest(*map(str, filter(None, (model, checkpoint, data)))),
+    _check(choices, post, user)
+    files = [str(path) for path in (model, checkpoint, data, calibration) if path]
+    work = Work(text=str(Path(model).resolve()), digest=digest(*files),
                 seeds=tuple(range(seeds if user.trains and not checkpoint else 1)), data=data, epochs=epochs, post=post,
-                checkpoint=str(Path(checkpoint).resolve()) if checkpoint else "", device=device(args.device))
+                calibration=calibration, checkpoint=str(Path(checkpoint).resolve()) if checkpoint else "",
+                device=device(args.device))
     return partial(_compare, work, user, names, folder, jobs, scheduler, args.json)
 
 
-def _check(choices, post):
+def _check(choices, post, user):
     """Refuse what a training, or a judgement of learned weights, cannot do."""
     for choice in choices:
         if post and choice.boosted:
             raise OptionError(f"format {choice.name}: a boost is of epochs, and nothing is trained in it")
+        if choice.reach and not post:
+            raise OptionError(f"format {choice.name}: scales are fixed of what FP32 has learned, with --post")
+        if choice.reach and not user.calibrates:
+            raise OptionError(f"format {choice.name}: scales are fixed by batches, of calibration() of the file or of "
+                              "--calibration")
         if choice.sparsity and not post and (choice.formats is None or choice.formats.mode != "hbfp"
                                              or choice.sparsity.endswith("%")):
             raise OptionError(f"format {choice.name}: training keeps N:M alone, and with HBFP alone; "
@@ -101,7 +112,7 @@ def _compare(work, user, names, folder, jobs, scheduler, target):
     console = Console(highlight=False)
     try:
         results = _results(work, user, names, folder / "runs", jobs, scheduler, console)
-        found = report.rows(results)
+        found = report.rows(results, work.post)
     except ValueError as error:
         raise OptionError(str(error)) from None
     console.print(report.table(user, found, len(work.seeds)))

@@ -15,8 +15,9 @@ from ..published.samples import Samples
 LENGTH, BATCH = 256, 8
 
 
-def functions(folder: Path, data: Path) -> dict[str, Callable[..., Any]]:
-    """What a user's file would define: ``model``, ``inputs``, ``metric`` and ``better``.
+def functions(folder: Path, data: Path, calibration: Path | None = None) -> dict[str, Callable[..., Any]]:
+    """What a user's file would define: ``model``, ``inputs``, ``metric``, ``better``, and perhaps
+    ``calibration``.
 
     Parameters
     ----------
@@ -24,6 +25,8 @@ def functions(folder: Path, data: Path) -> dict[str, Callable[..., Any]]:
         ``config.json``, weights, and the tokenizer or image processor.
     data : path
         A text, of which a language model's perplexity is found, or a folder with a folder of images for each class.
+    calibration : path, optional
+        Another of the same kind, whose first batches fixed scales follow from.
 
     Raises
     ------
@@ -35,17 +38,24 @@ def functions(folder: Path, data: Path) -> dict[str, Callable[..., Any]]:
         raise ValueError(f"Model {folder} lacks {', '.join(lacking)}")
     kinds = json.loads((folder / "config.json").read_text()).get("architectures") or [""]
     if "ImageClassification" in kinds[0]:
-        if not data.is_dir():
-            raise ValueError(f"Data {data} must be a folder of images by class for {kinds[0]}")
-        return _judged(lambda: folders.images(0, folder), folders.pictures(data.parent, folder, test=data.name),
-                       accuracy)
-    if not kinds[0].endswith(("ForCausalLM", "LMHeadModel")):
+        model, metric, kind, right = folders.images, accuracy, "a folder of images by class", Path.is_dir
+    elif kinds[0].endswith(("ForCausalLM", "LMHeadModel")):
+        model, metric, kind, right = folders.causal, perplexity, "a file of text", Path.is_file
+    else:
         raise ValueError(f"Model {folder} must be one of words (ForCausalLM) or images (ForImageClassification), not "
                          f"{kinds[0] or 'one without architectures'}")
-    if not data.is_file():
-        raise ValueError(f"Data {data} must be a file of text for {kinds[0]}")
-    text = folders.text(data.parent, folder, test=data.name, length=LENGTH)
-    return _judged(lambda: folders.causal(0, folder), text, perplexity)
+    for what, path in {"Data": data, "Calibration": calibration}.items():
+        if path is not None and not right(path):
+            raise ValueError(f"{what} {path} must be {kind} for {kinds[0]}")
+
+    def samples(path):
+        if metric is accuracy:
+            return folders.pictures(path.parent, folder, test=path.name)
+        return folders.text(path.parent, folder, test=path.name, length=LENGTH)
+    found = _judged(lambda: model(0, folder), samples(data), metric)
+    if calibration is not None:
+        found["calibration"] = lambda: (x for x, _ in samples(calibration).tests(BATCH))
+    return found
 
 
 def _judged(model, samples, metric):

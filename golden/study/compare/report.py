@@ -15,8 +15,8 @@ from .user import User
 POINTS = 60
 
 
-def rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A row for each format, in the order of the results.
+def rows(results: Sequence[dict[str, Any]], post: bool) -> list[dict[str, Any]]:
+    """A row for each format, in the order of the results; with ``post`` of formats that take learned weights.
 
     Returns
     -------
@@ -29,7 +29,7 @@ def rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     found = []
     for result in results:
         qsnr, (mean, deviation) = result["qsnr"], of_seeds(result["values"])
-        found.append(Choice.of(result["name"]).json() | {
+        found.append(Choice.of(result["name"]).json(post) | {
             "metric": mean, "deviation": deviation,
             "qsnr": qsnr and qsnr["all"], "qsnr_by_operand": qsnr and {role: qsnr[role] for role in "xwg"},
             "values": result["values"], "curves": result["curves"], "together": result["together"],

@@ -51,8 +51,8 @@ class Work:
         Formats take the weights that FP32 has learned, or those of the checkpoint, and are not trained.
     checkpoint : str
         File of a ``state_dict``; "" trains FP32.
-    data : str
-        What a folder's model is judged on.
+    data, calibration : str
+        What a folder's model is judged on, and what fixed scales of its inputs follow from.
     device : str
         ``cpu`` or ``cuda``.
     """
@@ -63,6 +63,7 @@ class Work:
     post: bool = False
     checkpoint: str = ""
     data: str = ""
+    calibration: str = ""
     device: str = "cpu"
 
     def key(self, choice: Choice) -> str:
@@ -120,7 +121,7 @@ class _Run:
 
     def __init__(self, work, choice, folder):
         self.work, self.choice, self.folder = work, choice, folder
-        self.user = User.read(work.text, work.data, work.device)
+        self.user = User.read(work.text, work.data, work.calibration, work.device)
         plain = choice.formats is None and not choice.sparsity
         self.trained = self.user.trains and (plain and not work.checkpoint if work.post else True)
         self.nets = [self.user.model(seed) for seed in work.seeds]
@@ -159,6 +160,9 @@ class _Run:
         if self.choice.formats is not None:
             self.nets = [gn.convert(net, self.choice.formats, seed=1 + 1000 * seed)
                          for net, seed in zip(self.nets, self.work.seeds, strict=True)]
+        if self.choice.reach:
+            for net in self.nets:
+                gn.calibrate(net, self.user.calibration(), reach=self.choice.reach)
 
     def _prune(self, converted):
         """Make the weights of models that are not trained sparse, along what their forward product sums."""

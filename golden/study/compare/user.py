@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from .folder import functions as of_folder
 TRAINS = ("loss", "batches", "optimiser")
 #: Functions that a training may have beside them.
 OTHERS = ("schedule", "clip")
+#: Batches that fixed scales follow from.
+CALIBRATED = 8
 Batch = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
@@ -30,7 +33,7 @@ class User:
         The file.
     made : dict
         Its functions by name: ``model``, and as far as it has them ``inputs``, :data:`TRAINS`, :data:`OTHERS`,
-        ``tests``, ``metric`` and ``better``.
+        ``calibration``, ``tests``, ``metric`` and ``better``.
     title : str
         What the metric is called.
     higher : bool
@@ -45,13 +48,13 @@ class User:
     device: str = "cpu"
 
     @classmethod
-    def read(cls, text: str, data: str = "", device: str = "cpu") -> "User":
-        """The file whose path is ``text``, or the folder, judged on ``data``; ValueError, one line, if it lacks
-        something."""
+    def read(cls, text: str, data: str = "", calibration: str = "", device: str = "cpu") -> "User":
+        """The file whose path is ``text``, or the folder, judged on ``data`` and calibrated on ``calibration``;
+        ValueError, one line, if it lacks something."""
         if Path(text).is_dir():
-            made = of_folder(Path(text), Path(data))
+            made = of_folder(Path(text), Path(data), Path(calibration) if calibration else None)
         else:
-            made = functions(text, ("model",), ("inputs", *TRAINS, *OTHERS, "tests", "metric", "better"))
+            made = functions(text, ("model",), ("inputs", *TRAINS, *OTHERS, "calibration", "tests", "metric", "better"))
         lacking = [name for name in TRAINS if name not in made]
         if lacking and len(lacking) < len(TRAINS):
             raise Wrong(f"Model {text} must define {', '.join(f'{name}()' for name in lacking)} to be trained")
@@ -115,6 +118,18 @@ class User:
         if "inputs" in self.made:
             return moved(_several(called(self.text, self.made["inputs"])), self.device), None
         return (), None
+
+    @property
+    def calibrates(self) -> bool:
+        """Whether it has batches that fixed scales may follow from, which are none to be judged by."""
+        return self.trains or "calibration" in self.made
+
+    def calibration(self) -> list[tuple[Any, ...]]:
+        """Inputs that fixed scales follow from: :data:`CALIBRATED` batches of ``calibration()``, else of
+        ``batches()``."""
+        found = (map(_several, called(self.text, self.made["calibration"])) if "calibration" in self.made
+                 else (inputs for inputs, _ in self.batches()))
+        return moved(list(islice(found, CALIBRATED)), self.device)
 
     @contextmanager
     def _reached(self, net):

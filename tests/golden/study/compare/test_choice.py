@@ -25,8 +25,20 @@ def test_any_format_may_be_a_boost():
     assert str(choice.formats.x) == "mxfp4" and str(choice.boosted.x) == "mxfp8-e5m2" and choice.sparsity == "50%"
 
 
+def test_formats_of_roles_and_fixed_scales():
+    choice = Choice.of("2:4-bf16:w=hbfp4_1x16:g=mxfp8+mxfp6:w=mxfp8")
+    assert [str(fmt) for fmt in (choice.formats.x, choice.formats.g, choice.boosted.x, choice.boosted.w)] == [
+        "bf16", "mxfp8-e4m3", "mxfp6-e2m3", "mxfp8-e4m3"]
+    assert choice.formats.w.block == (1, 16) and choice.bits() == (16 + 4 + 10 / 16 + 8.25) / 3
+    assert choice.bits(True) == (16 + 4 + 10 / 16) / 2
+    static, clipped = Choice.of("int8-static"), Choice.of("50%-fp8-e5m2:w=int8-row-clipped")
+    assert (static.reach, clipped.reach, Choice.of("int8").reach) == ("largest", "error", "")
+    assert str(clipped.formats.w) == "int8-row" and clipped.sparsity == "50%"
+    assert static.measured("area") == Choice.of("int8").measured("area") is not None
+
+
 def test_fp32_is_no_format():
-    assert Choice.of("FP32").formats is None and Choice.of("fp32").bits == 32
+    assert Choice.of("FP32").formats is None and Choice.of("fp32").bits() == 32
     assert Choice.of("2:4-fp32").sparsity == "2:4"
 
 
@@ -56,6 +68,11 @@ def test_energy():
     ("mxfp4+", "Name of a format must be hbfpW .*, not ''; with "),
     ("hbfp4+17", "Mantissa width must be 2 to 16 bits, not 17$"),
     ("hbfp8@fp12", "Accumulation must be one of fp32, aligned, fp24, bf16, not 'fp12'$"),
+    ("bf16:x=int8", "Name of a format must have w=NAME or g=NAME behind a colon, not 'x=int8'"),
+    ("bf16:w=int9", "Name of a format must be hbfpW .*, not 'int9'; with "),
+    ("bf16:w", "Name of a format must be hbfpW .*, not ''; with "),
+    ("hbfp8-static", "a scale can be fixed that all of a tensor has, and hbfp8 has none$"),
+    ("mxfp8-clipped", "a scale can be fixed that all of a tensor has, and mxfp8 has none$"),
     ("", "Name of a format must be ")])
 def test_wrong_names(name, message):
     with pytest.raises(ValueError, match=f"^format {re.escape(name)}: {message}"):

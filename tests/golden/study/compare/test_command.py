@@ -61,6 +61,35 @@ def test_a_front_is_of_what_nothing_beats():
     assert [row["name"] for row in report.front(rows, "bits", False)] == ["a"]
 
 
+JUDGED = """
+import torch
+
+def model():
+    return torch.nn.Linear(20, 4)
+
+def metric(net):
+    return 0
+"""
+
+
+def test_fixed_scales_of_a_file_that_trains_nothing(tmp_path, capsys):
+    """They follow from batches of its own, which it need not be judged by."""
+    path = tmp_path / "judged.py"
+    path.write_text(JUDGED.replace("return 0", "return net.formats.x.top or -1") + """
+def calibration():
+    for number in range(20):
+        yield torch.full((3, 20), float(number))
+""")
+    assert compare(path, tmp_path, "--formats", "int8,int8-static", "--json", str(tmp_path / "found.json")) == 0
+    rows = json.loads((tmp_path / "found.json").read_text())["formats"]
+    assert [row["metric"] for row in rows] == [-1, 7]                             # of eight batches
+    path.write_text(JUDGED)
+    with pytest.raises(SystemExit):
+        compare(path, tmp_path, "--formats", "int8-static")
+    assert "format int8-static: scales are fixed by batches, of calibration() of the file or of --cal" in (
+        capsys.readouterr().err)
+
+
 @pytest.mark.parametrize("words, message", [
     (["--formats", "hbfp8,HBFP8"], "--formats hbfp8,HBFP8: must name each format once"),
     (["--formats", "hbfp8,int7"], "format int7: Name of a format must be hbfpW"),
@@ -68,6 +97,8 @@ def test_a_front_is_of_what_nothing_beats():
     (["--formats", "2:4-mxfp4"], ("format 2:4-mxfp4: training keeps N:M alone, and with HBFP alone; --post prunes what "
                                  "FP32 has learned")),
     (["--formats", "50%-hbfp4"], "format 50%-hbfp4: training keeps N:M alone"),
+    (["--formats", "int8-static"], "format int8-static: scales are fixed of what FP32 has learned, with --post"),
+    (["--calibration", "x"], "--calibration x: must be given with a folder's model, and with no other"),
     (["--seeds", "0"], "--seeds 0: must be 1 to 10000"),
     (["--device", "tpu"], "--device tpu: must be one of cpu, cuda"),
     pytest.param(["--device", "cuda"], "--device cuda: torch finds no GPU here; --device cpu works",

@@ -64,7 +64,8 @@ def test_models_of_transformers(tmp_path, capsys, task, data, title):
     assert main(["train", "--task", task, "--data", str(tmp_path / "data"), "--model", str(tmp_path / "model"),
                  "--generate"]) == 0
     assert main(["compare", str(tmp_path / "model"), "--data", str(tmp_path / "data" / data), "--formats",
-                 "fp32,hbfp8,2:4-hbfp6,mxfp4", "--out", str(tmp_path / "out"), "--jobs", "1",
+                 "fp32,hbfp8,2:4-hbfp6,mxfp4,int8-static", "--calibration", str(tmp_path / "data" / data),
+                 "--out", str(tmp_path / "out"), "--jobs", "1",
                  "--json", str(tmp_path / "found.json")]) == 0
     found = json.loads((tmp_path / "found.json").read_text())
     assert re.search(title, found["metric"]) and found["higher"] == (title == "accuracy") and found["post"]

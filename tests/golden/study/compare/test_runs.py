@@ -138,7 +138,8 @@ def test_a_boost_is_of_the_last_epoch_and_of_the_ends(tmp_path, monkeypatch):
     assert seen == [[6, 4, 6], [6, 4, 6], [6, 6, 6]]
 
 
-@pytest.mark.parametrize("name", ["fp32", "hbfp4", "mxfp4", "2:4-hbfp6", "hbfp6-2:4", "50%-int8", "50%-fp32"])
+@pytest.mark.parametrize("name", ["fp32", "hbfp4", "mxfp4", "2:4-hbfp6", "hbfp6-2:4", "50%-int8", "50%-fp32",
+                                  "int8-static", "2:4-fp8:w=hbfp6_1x8-clipped"])
 def test_learned_weights_are_judged(work, tmp_path, name):
     work = replace(work, post=True)
     torch.set_num_threads(1)
@@ -157,6 +158,8 @@ def test_learned_weights_are_judged(work, tmp_path, name):
                 assert zeros.float().mean() >= 0.5
         if choice.formats is not None:
             gn.convert(net, choice.formats)
+        if choice.reach:
+            gn.calibrate(net, [x for x, _ in made["batches"]()], reach=choice.reach)
         with torch.no_grad():
             judged = [made["loss"](net(x), y).item() for x, y in made["batches"]()]
         assert value == sum(judged) / len(judged)
