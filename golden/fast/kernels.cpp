@@ -2,6 +2,7 @@
 // Built by golden/fast/kernels.py. No fast-math: the order of the additions written here is the law.
 
 #include "aligned_stack.h"
+#include "alike.h"
 #include "depthwise.h"
 #include "elements.h"
 #include "emulate.h"
@@ -291,6 +292,26 @@ void hbfp_stack_patches(int64_t count, const Patches *p, int64_t step, int32_t t
         pair.multiply_patches(own, turned, fa[i], high_a[i], b + i * b_step, bk, bn, fb[i], high_b[i], terms[i],
                               y + i * m * n, flush[i]);
     }
+}
+
+// Steps of optimisers, see alike.h; one element of `c` for each model, `buffer` may be null.
+void hbfp_alike_sgd(const alike::Parameter *parameters, int64_t count, int64_t models, int64_t ld, const alike::Sgd *c,
+                    float *values, float *buffer) {
+    alike::each_parameter(parameters, count, models, ld, [&](int64_t i, const float *g, int64_t at, int64_t n) {
+        alike::sgd(c[i], g, values + at, buffer ? buffer + at : nullptr, n);
+    });
+}
+
+void hbfp_alike_moments(const alike::Parameter *parameters, int64_t count, int64_t models, int64_t ld,
+                        const alike::Adam *c, float *values, float *mean, float *square) {
+    alike::each_parameter(parameters, count, models, ld, [&](int64_t i, const float *g, int64_t at, int64_t n) {
+        alike::moments(c[i], g, values + at, mean + at, square + at, n);
+    });
+}
+
+void hbfp_alike_adam(int64_t models, int64_t ld, const alike::Adam *c, const float *mean, const float *root,
+                     float *values) {
+    for (int64_t i = 0; i < models; i++) alike::adam(c[i], mean + i * ld, root + i * ld, values + i * ld, ld);
 }
 
 // Sums over the rows of `count` matrices (rows, columns), ascending from the first row.

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from ..options import Model
-from .each import Fused
+from .each import Each, Fused
 
 
 class SeededDropout(nn.Module):
@@ -53,6 +53,14 @@ class FusedDropout(Fused):
             if layer.p and layer.training:
                 own.copy_(layer.factors(own.shape, x.device))
         return x * factors.view(x.shape)
+
+
+class NoDropout(Each):
+    """``torch.nn.Dropout`` that drops nothing, as a job asks for."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """``x``."""
+        return super().forward(x) if any(layer.p for layer in self.layers) else x
 
 
 def seed_dropout(module: Model, seed: int = 0) -> Model:

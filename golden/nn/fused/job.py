@@ -10,8 +10,9 @@ from torch import nn
 from ..layers import HBFPConv2d, HBFPLayer, HBFPLinear, HBFPMultiheadAttention
 from ..scope import Scope
 from .attention import FusedAttention
+from .attention_fp32 import FusedFP32Attention
 from .convolution import StackedConv2d
-from .dropout import FusedDropout, SeededDropout
+from .dropout import FusedDropout, NoDropout, SeededDropout
 from .each import Each, EachRecurrent
 from .layers import LOOPED
 from .linear import FusedFP32Linear, FusedLinear
@@ -20,12 +21,14 @@ from .parameters import Parameters
 from .pointwise import EXACT, ROUNDED, Pointwise
 
 #: Layers whose models run in one call.
-FUSED = {HBFPLinear: FusedLinear, nn.Linear: FusedFP32Linear, SeededDropout: FusedDropout,
-         HBFPMultiheadAttention: FusedAttention, **LOOPED, HBFPConv2d: StackedConv2d}
+FUSED = {HBFPLinear: FusedLinear, nn.Linear: FusedFP32Linear, nn.Dropout: NoDropout, SeededDropout: FusedDropout,
+         HBFPMultiheadAttention: FusedAttention, nn.MultiheadAttention: FusedFP32Attention, **LOOPED,
+         HBFPConv2d: StackedConv2d}
 
 
 #: Layers of torch that multiply, put into a model after it was converted.
-PLAIN = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
+PLAIN = (nn.Linear, nn.MultiheadAttention, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d,
+         nn.ConvTranspose3d)
 
 
 class Job(nn.Module):

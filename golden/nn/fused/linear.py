@@ -11,6 +11,10 @@ from ..once import once_differentiable
 from .each import Each, Fused
 from .parameters import Parameters
 from .products import Linear, Products
+from .proof import proven, same_bits
+
+#: Random operands that a proof compares results of.
+DRAWS = 8
 
 
 class FusedLinear(Fused):
@@ -42,54 +46,79 @@ class FusedFP32Linear(Fused):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(models * N, ..., I) -> (models * N, ..., O)."""
-        if not (x.dim() in (2, 3) and x.is_contiguous() and x.dtype == torch.float32):
+        if (x.dim() not in (2, 3) or not x.is_contiguous() or x.dtype != torch.float32
+                or torch.is_autocast_enabled("cpu")):
             return self.each(x)        # torch takes another way, whose low bits are others
-        y = _FP32Linear.apply(x.view(self.count, -1, x.shape[-1]), self.weights, self.biases)
+        y = FP32Linear.apply(x.view(self.count, -1, x.shape[-1]), self.weights, self.biases)
         return y.view(*x.shape[:-1], y.shape[-1])
 
 
-class _FP32Linear(torch.autograd.Function):
+class FP32Linear(torch.autograd.Function):
     """``y = x w^T + bias`` of x (models, M, I), w (models, O, I), bias (models, O) or None, and the gradients."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         """(models, M, O)."""
         ctx.save_for_backward(x, w)
-        turned = w.transpose(1, 2).unbind(0)
-        if bias is None:
-            return products(torch.mm, aligned(x), turned, (x.shape[1], w.shape[1]))
-        return products(torch.addmm, bias.unbind(0), aligned(x), turned, (x.shape[1], w.shape[1]))
+        return products(x, w.mT, bias)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x``, ``w`` and ``bias``."""
         x, w = ctx.saved_tensors
-        g, gx, gw, gb = g.contiguous(), None, None, None
-        tops = aligned(g)
-        if ctx.needs_input_grad[0]:
-            gx = products(torch.mm, tops, w.unbind(0), tuple(x.shape[1:]))
-        if ctx.needs_input_grad[1]:
-            gw = products(torch.mm, [top.t() for top in tops], aligned(x), tuple(w.shape[1:]))
-        if ctx.needs_input_grad[2]:
-            gb = torch.stack([top.sum(0) for top in tops])
-        return gx, gw, gb
+        wanted, g = ctx.needs_input_grad, g.contiguous()
+        return (products(g, w) if wanted[0] else None, products(g.mT, x) if wanted[1] else None,
+                row_sums(g) if wanted[2] else None)
+
+
+def products(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """Of each model ``torch.mm(a, b)`` or ``torch.addmm(bias, a, b)``: (models, M, K), (models, K, N), (models, N).
+
+    In one call of torch where that is :func:`~golden.nn.fused.proof.proven` to give the bits of the calls alone.
+    """
+    if _begins(a) and _begins(b) and proven(("product", a.shape, a.stride(), b.shape, b.stride(), bias is None),
+                                            lambda generator: _product_proof(a, b, bias, generator)):
+        return torch.bmm(a, b) if bias is None else torch.baddbmm(bias[:, None], a, b)
+    return torch.stack(_products(a, b, bias))
+
+
+def row_sums(g: torch.Tensor) -> torch.Tensor:
+    """Of each model ``g.sum(0)``, (models, M, N) -> (models, N)."""
+    def proof(generator):
+        like = torch.randn(DRAWS, *g.shape, generator=generator)
+        return all(same_bits(each.sum(1), [own.clone().sum(0) for own in each]) for each in like)
+    if _begins(g) and proven(("sum", g.shape), proof):
+        return g.sum(1)
+    return torch.stack([own.sum(0) for own in aligned(g)])
 
 
 def aligned(stack: torch.Tensor) -> Sequence[torch.Tensor]:
     """Each model's tensor, beginning where torch begins its own: on that depend the low bits of some libraries."""
     parts = stack.unbind(0)
-    if stack.data_ptr() % 64 or stack.stride(0) % 16:
+    if not _begins(stack) or stack.stride(0) % 16:
         return [part.clone() for part in parts]
     return parts
 
 
-def products(call: Any, *operands: Any) -> torch.Tensor:
-    """``call`` of torch, with ``out``, for each model; the last of ``operands`` is the shape of each result."""
-    *sides, shape = operands
-    y = torch.empty(len(sides[0]), *shape)
-    if y.stride(0) % 16:
-        return torch.stack([call(*own) for own in zip(*sides, strict=True)])
-    for out, *own in zip(y.unbind(0), *sides, strict=True):
-        call(*own, out=out)
-    return y
+def _begins(stack):
+    return not stack.data_ptr() % 64
+
+
+def _products(a, b, bias):
+    sides = zip(aligned(a), aligned(b), strict=True)
+    if bias is None:
+        return [torch.mm(one, other) for one, other in sides]
+    return [torch.addmm(own, one, other) for own, (one, other) in zip(bias, sides, strict=True)]
+
+
+def _product_proof(a, b, bias, generator):
+    """Random products of these sizes and places."""
+    for _ in range(DRAWS):
+        one, other = (torch.randn(x.shape, generator=generator) for x in (a, b))
+        one, other = (torch.empty_strided(x.shape, x.stride()).copy_(values) for x, values in ((a, one), (b, other)))
+        add = None if bias is None else torch.randn(bias.shape, generator=generator)
+        whole = torch.bmm(one, other) if add is None else torch.baddbmm(add[:, None], one, other)
+        if not same_bits(whole, _products(one, other, add)):
+            return False
+    return True

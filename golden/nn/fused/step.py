@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import torch
 
+from .compiled_updates import Compiled
 from .job import Job
 from .updates import UPDATES
 
@@ -78,8 +79,11 @@ class Step:
                 if self.counts is not None:
                     self.counts[i, j] = float(old[i][j].get("step", 0))
                     optimiser.state[p]["step"] = self.counts[i, j]
-        self.grads = torch.zeros_like(self.held.values)
-        self.places = [self.grads[:, columns] for columns in self.held.columns]
+        kind = type(self.optimisers[0])
+        self.compiled = Compiled(kind, self.held.columns) if Compiled.serves(kind) else None
+        if self.compiled is None:
+            self.grads = torch.zeros_like(self.held.values)
+            self.places = [self.grads[:, columns] for columns in self.held.columns]
         self.states = [optimiser.state for optimiser in self.optimisers]
         return True
 
@@ -87,13 +91,19 @@ class Step:
     def __call__(self) -> None:
         """Update every model's parameters from their gradients."""
         step = self._ready()
-        if not step or not self._gather():
+        grads = self._gather() if step else None
+        if grads is None:
             for optimiser in self.optimisers:
                 optimiser.step()
             return
         if self.counts is not None:
             self.counts += 1
-        self.update(self.held.values, self.grads, self.state, [one.param_groups[0] for one in self.optimisers], step)
+        groups = [one.param_groups[0] for one in self.optimisers]
+        if self.compiled is not None:
+            self.compiled(self.held.values, grads, self.state, groups, step)
+        else:
+            torch._foreach_copy_(self.places, grads)
+            self.update(self.held.values, self.grads, self.state, groups, step)
         self.fresh = False
         for optimiser in self.optimisers:
             optimiser._opt_called = True               # what schedulers ask for
@@ -114,18 +124,17 @@ class Step:
         return int(low) + 1 if low == high else 0
 
     def _gather(self):
-        """Bring all gradients into ``grads``; False if one is missing."""
+        """The gradients of each parameter, (models, n); None if one is missing."""
         rows = []
         for spread in self.held.spreads:
             whole = spread.whole()
             if whole is None:
                 parts = [p.grad for p in spread.peers]
                 if any(part is None or part.is_sparse for part in parts):
-                    return False
+                    return None
                 whole = torch.stack(parts)
-            rows.append(whole.reshape(len(whole), -1))
-        torch._foreach_copy_(self.places, rows)
-        return True
+            rows.append(whole.contiguous().view(len(whole), -1))
+        return rows
 
     def zero_grad(self) -> None:
         """Drop every model's gradients, as the optimisers' own ``zero_grad`` does."""

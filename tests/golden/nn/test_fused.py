@@ -1,6 +1,7 @@
 """A job of several models gives the bits of the models trained one by one.
 
-Covers: golden/nn/fused/attention.py, golden/nn/fused/convolution.py, golden/nn/fused/dropout.py.
+Covers: golden/nn/fused/attention.py, golden/nn/fused/compiled_updates.py, golden/nn/fused/convolution.py.
+Covers: golden/nn/fused/dropout.py.
 Covers: golden/nn/fused/each.py, golden/nn/fused/job.py.
 Covers: golden/nn/fused/layers.py, golden/nn/fused/linear.py, golden/nn/fused/loop.py, golden/nn/fused/loss.py.
 Covers: golden/nn/fused/parameters.py, golden/nn/fused/pointwise.py, golden/nn/fused/products.py.
