@@ -3,6 +3,7 @@
 
 #include "aligned_stack.h"
 #include "alike.h"
+#include "alike_norm.h"
 #include "depthwise.h"
 #include "elements.h"
 #include "emulate.h"
@@ -312,6 +313,27 @@ void hbfp_alike_moments(const alike::Parameter *parameters, int64_t count, int64
 void hbfp_alike_adam(int64_t models, int64_t ld, const alike::Adam *c, const float *mean, const float *root,
                      float *values) {
     for (int64_t i = 0; i < models; i++) alike::adam(c[i], mean + i * ld, root + i * ld, values + i * ld, ld);
+}
+
+// See alike_norm.h; tensors of one model behind those of another, `gx` may be null.
+void hbfp_alike_normalise(int64_t models, const alike::Norm *norms, const float *x, float *y, float *mean,
+                          float *inverse) {
+    for (int64_t i = 0; i < models; i++) {
+        const int64_t at = i * norms->images * norms->channels * norms->pixels, c = i * norms->channels;
+        alike::normalise(norms[i], x + at, y + at, mean + c, inverse + c);
+    }
+}
+
+void hbfp_alike_gradients(int64_t models, const alike::Norm *norms, const float *x, const float *g, const float *mean,
+                          const float *inverse, float *gx, float *gw, float *gb) {
+    for (int64_t i = 0; i < models; i++) {
+        const int64_t at = i * norms->images * norms->channels * norms->pixels, c = i * norms->channels;
+        alike::gradients(norms[i], x + at, g + at, mean + c, inverse + c, gx ? gx + at : nullptr, gw + c, gb + c);
+    }
+}
+
+void hbfp_alike_largest(const float *x, int64_t planes, const alike::Windows *windows, float *y, int64_t *index) {
+    alike::largest(x, planes, *windows, y, index);
 }
 
 // Sums over the rows of `count` matrices (rows, columns), ascending from the first row.

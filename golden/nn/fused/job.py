@@ -16,13 +16,16 @@ from .dropout import FusedDropout, NoDropout, SeededDropout
 from .each import Each, EachRecurrent
 from .layers import LOOPED
 from .linear import FusedFP32Linear, FusedLinear
+from .norms import QuickBatchNorm
 from .own import Together
 from .parameters import Parameters
 from .pointwise import EXACT, ROUNDED, Pointwise
+from .pooling import FusedMaxPool
 
 #: Layers whose models run in one call.
 FUSED = {HBFPLinear: FusedLinear, nn.Linear: FusedFP32Linear, nn.Dropout: NoDropout, SeededDropout: FusedDropout,
          HBFPMultiheadAttention: FusedAttention, nn.MultiheadAttention: FusedFP32Attention, **LOOPED,
+         **dict.fromkeys((nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d), QuickBatchNorm), nn.MaxPool2d: FusedMaxPool,
          HBFPConv2d: StackedConv2d}
 
 

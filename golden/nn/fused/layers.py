@@ -162,5 +162,4 @@ class FusedEmbedding(Looped):
 LOOPED: dict[type, type[Looped]] = {
     nn.LayerNorm: FusedLayerNorm, nn.Embedding: FusedEmbedding,
     **dict.fromkeys((nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d),
-                    FusedConvolution),
-    **dict.fromkeys((nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d), FusedBatchNorm)}
+                    FusedConvolution)}

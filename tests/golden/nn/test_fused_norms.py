@@ -1,0 +1,131 @@
+"""Batch normalisation and maximum pooling of a job.
+
+Covers: golden/nn/fused/norms.py, golden/nn/fused/pooling.py.
+"""
+
+import copy
+import itertools
+
+import pytest
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+from golden.nn import fused  # noqa: E402
+from golden.nn.fused import proof  # noqa: E402
+
+
+def same(layers, x, last=False, tops=None):
+    """A job of layers and each alone: outputs, gradients of inputs and parameters, and buffers after two batches."""
+    twins = copy.deepcopy(layers)
+    job = fused.fuse(twins)
+    form = {"memory_format": torch.channels_last} if last else {}
+    for _ in range(2):
+        whole = x.clone().contiguous(**form).requires_grad_()
+        y = job(whole)
+        top = torch.randn(y.shape).contiguous(**form) if tops is None else tops
+        y.backward(top)
+        for layer, own, part, g in zip(layers, y.chunk(len(layers)), x.chunk(len(layers)), top.chunk(len(layers)),
+                                       strict=True):
+            part = part.clone().contiguous(**form).requires_grad_()
+            expected = layer(part)
+            expected.backward(g.clone())
+            assert proof.same_bits(own.detach(), expected.detach())
+            assert proof.same_bits(part.grad, whole.grad.chunk(len(layers))[layers.index(layer)])
+    for layer, twin in zip(layers, twins, strict=True):
+        for p, q in zip(layer.parameters(), twin.parameters(), strict=True):
+            assert proof.same_bits(p.grad, q.grad)
+        for a, b in zip(layer.buffers(), twin.buffers(), strict=True):
+            assert torch.equal(a, b)
+    return y
+
+
+@pytest.mark.parametrize("options", [{}, {"affine": False}, {"track_running_stats": False}, {"momentum": None},
+                                     {"momentum": 0.37, "eps": 0.1}], ids=lambda options: "-".join(options) or "plain")
+@pytest.mark.parametrize("shape, last", [((4, 8, 4, 4), False), ((4, 8, 4, 4), True), ((3, 24, 2, 12), False),
+                                         ((3, 24, 5, 3), True), ((5, 3, 3, 3), False), ((5, 12, 3, 3), True),
+                                         ((1, 1, 4, 2), False), ((2, 16, 1, 1), True)])
+def test_batch_norm(shape, last, options):
+    """Sizes that a vector divides and others, of both orders in memory."""
+    torch.manual_seed(0)
+    layers = [nn.BatchNorm2d(shape[1], **options) for _ in range(3)]
+    for layer in layers:
+        for p in layer.parameters():
+            p.data.normal_()
+    same(layers, torch.randn(3 * shape[0], *shape[1:]) * 3 + 1, last)
+
+
+@pytest.mark.parametrize("kind, shape", [(nn.BatchNorm1d, (4, 6, 16)), (nn.BatchNorm1d, (8, 16)),
+                                         (nn.BatchNorm3d, (2, 4, 2, 3, 4))])
+def test_batch_norm_of_other_dimensions(kind, shape):
+    torch.manual_seed(0)
+    same([kind(shape[1]) for _ in range(3)], torch.randn(3 * shape[0], *shape[1:]))
+
+
+def test_batch_norm_of_extremes():
+    torch.manual_seed(0)
+    x = torch.randn(6, 8, 2, 4)
+    x[:, 0] *= 1e-42
+    x[:, 1] *= 1e18
+    x[:, 2] = 3
+    same([nn.BatchNorm2d(8) for _ in range(3)], x)
+    x[0, 3, 0, 0] = torch.inf
+    job = fused.fuse([nn.BatchNorm2d(8) for _ in range(3)])
+    assert torch.equal(job(x).isnan(), torch.cat([nn.BatchNorm2d(8)(part) for part in x.chunk(3)]).isnan())
+
+
+def test_gradient_of_another_order_in_memory():
+    torch.manual_seed(0)
+    for last in (False, True):
+        form = torch.contiguous_format if last else torch.channels_last
+        tops = torch.randn(12, 8, 4, 4).contiguous(memory_format=form)
+        same([nn.BatchNorm2d(8) for _ in range(3)], torch.randn(12, 8, 4, 4), last, tops)
+
+
+def test_batch_norm_without_proof(monkeypatch):
+    class Refused(dict):
+        def get(self, key):
+            return False
+
+    monkeypatch.setattr(proof, "_FOUND", Refused())
+    torch.manual_seed(0)
+    same([nn.BatchNorm2d(8) for _ in range(3)], torch.randn(12, 8, 4, 4))
+
+
+def test_batch_norm_in_evaluation():
+    layers = [nn.BatchNorm2d(8).eval() for _ in range(3)]
+    same(layers, torch.randn(12, 8, 4, 4))
+
+
+POOLS = [{"kernel_size": k, "stride": s, "padding": p, "dilation": d, "ceil_mode": c}
+         for k, s, p, d, c in itertools.product((1, 2, (3, 2)), (None, 1, (2, 3)), (0, 1), (1, 2), (False, True))
+         if not (p and k == 1)]
+
+
+def test_maximum_pooling():
+    torch.manual_seed(0)
+    x = torch.randint(-3, 3, (6, 2, 7, 9)).float()                      # equal numbers in a window
+    x[0, 0, 2, 3:5] = torch.nan
+    x[1] = -torch.inf
+    x[2, 0, 1, 1], x[2, 0, 1, 2] = 0.0, -0.0
+    for options in POOLS:
+        layer = nn.MaxPool2d(**options)
+        for last in (False, True):
+            form = torch.channels_last if last else torch.contiguous_format
+            parts = [x.clone(memory_format=torch.contiguous_format).contiguous(memory_format=form).requires_grad_()
+                     for _ in range(2)]
+            y, expected = fused.fuse([layer, copy.deepcopy(layer)])(parts[0]), layer(parts[1])
+            top = torch.randn(y.shape)
+            y.backward(top)
+            expected.backward(top)
+            assert proof.same_bits(y.detach(), expected.detach()), options
+            assert torch.equal(parts[0].grad, parts[1].grad), options
+
+
+def test_pooling_that_torch_refuses_is_refused_in_its_words():
+    for options, message in (({"kernel_size": 2, "padding": 2}, "pad should be at most half"),
+                             ({"kernel_size": 9}, "Output size is too small")):
+        with pytest.raises(RuntimeError, match=message):
+            fused.fuse([nn.MaxPool2d(**options) for _ in range(2)])(torch.randn(2, 1, 4, 4))
+    layers = [nn.MaxPool2d(2, return_indices=True) for _ in range(2)]
+    assert len(fused.fuse(layers)(torch.randn(2, 1, 4, 4))) == 2
