@@ -23,8 +23,8 @@ from .layers import FusedConv2d
 from .parameters import Parameters
 from .products import Products
 
-#: Most numbers in the patches of all models.
-PATCHES = 1 << 22
+#: Most numbers in the patches of all models, and in their weights: large ones outweigh the calls that are saved.
+PATCHES, WEIGHTS = 1 << 22, 1 << 20
 
 
 class StackedConv2d(Fused):
@@ -45,7 +45,7 @@ class StackedConv2d(Fused):
         size = max(x.shape[1], first.out_channels)
         numbers = x.shape[0] * (x.shape[2] + 2 * first.padding[0]) * (x.shape[3] + 2 * first.padding[1]) * size
         taps = first.kernel_size[0] * first.kernel_size[1]
-        if numbers * taps > PATCHES:
+        if numbers * taps > PATCHES or self.weights.numel() > WEIGHTS:
             return self.loop(x)
         y = _Convolution.apply(x, self.weights, self.biases, products, first.stride, first.padding, first.dilation)
         products.note("conv2d", y.numel() * self.weights[0, 0].numel())

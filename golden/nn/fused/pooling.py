@@ -29,7 +29,7 @@ class FusedMaxPool(Fused):
         if (layer.return_indices or x.dim() != 4 or x.dtype != torch.float32 or x.device.type != "cpu" or not x.numel()
                 or not x.is_contiguous() or kernels.library() is None):
             return layer(x)
-        sides = [_side(side, *(pair[i] for pair in options), layer.ceil_mode) for i, side in enumerate(x.shape[2:])]
+        sides = [_side(side, [pair[i] for pair in options], layer.ceil_mode) for i, side in enumerate(x.shape[2:])]
         if min(sides) < 1 or any(2 * pad > kernel for kernel, pad in zip(options[0], options[2], strict=True)):
             return layer(x)                            # which says what is wrong
         return _Largest.apply(x, _Windows(*x.shape[2:], *(_INTS(*pair) for pair in options), *sides), options,
@@ -67,8 +67,9 @@ def _pair(value):
     return (value, value) if isinstance(value, int) else tuple(value)
 
 
-def _side(side, kernel, stride, padding, dilation, ceil_mode):
+def _side(side, options, ceil_mode):
     """Windows along a side, as torch counts them."""
+    kernel, stride, padding, dilation = options
     room = side + 2 * padding - dilation * (kernel - 1) - 1
     count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
     return count - (ceil_mode and (count - 1) * stride >= side + padding)

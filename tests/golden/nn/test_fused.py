@@ -384,14 +384,15 @@ def test_schedulers_and_hooks_serve(recwarn):
     assert torch.equal(store, models[1][0].weight)
 
 
-def test_large_images_take_turns(monkeypatch):
-    """Patches too large for memory: the same bits, model by model."""
+@pytest.mark.parametrize("limit", ["PATCHES", "WEIGHTS"])
+def test_large_images_and_weights_take_turns(monkeypatch, limit):
+    """Patches too large for memory, or weights for which calls count for little: the same bits, model by model."""
     from golden.nn.fused import convolution
     nets = [gn.convert(convolutional(i), gn.HBFPFormat(mantissa=4, block=(1, 8)), seed=i) for i in range(2)]
     job, x = fused.fuse(copy.deepcopy(nets)), torch.randn(8, 3, 12, 12)
     twin = fused.fuse(nets)
     job(x).square().sum().backward()
-    monkeypatch.setattr(convolution, "PATCHES", 0)
+    monkeypatch.setattr(convolution, limit, 0)
     monkeypatch.setattr(convolution._Convolution, "apply", None)
     twin(x).square().sum().backward()
     for model, other in zip(job.models, twin.models, strict=True):
