@@ -146,19 +146,19 @@ def main():
     torch.set_num_threads(1)
     kernels.set_threads(1)
     table = Table("job of 8", "serial HBFP8", "job", "serial / job", "asked", "serial FP32", "FP32 / HBFP8 job",
-                  "asked", "FP32 job", "FP32 / FP32 job", "FP32 / HFTA", "bits equal",
-                  title="ms for a step of all eight models")
+                  "asked", "FP32 job", "FP32 / FP32 job", "FP32 / HFTA", "FP32 job / HFTA", "HBFP8 job / HFTA",
+                  "bits equal", title="ms for a step of all eight models")
     figures = {}
     for case in args.cases or CASES:
         found = measure(case, args.steps, args.repeat)
         equal = all(same_bits(case, fmt, args.check) for fmt in (FORMAT, None))
         slow, quick, plain, joint = (found[key] for key in ("serial HBFP", "job HBFP", "serial FP32", "job FP32"))
         asked = ["" if least is None else str(least) for least in CASES[case][-1]]
-        hfta = f"{plain / found['hfta']:.2f}" if "hfta" in found else "not measured"
+        hfta = [f"{own / found['hfta']:.2f}" if "hfta" in found else "not measured" for own in (plain, joint, quick)]
         table.add_row(case, f"{slow:.2f}", f"{quick:.2f}", f"{slow / quick:.2f}", asked[0], f"{plain:.2f}",
-                      f"{plain / quick:.2f}", asked[1], f"{joint:.2f}", f"{plain / joint:.2f}", hfta, str(equal))
+                      f"{plain / quick:.2f}", asked[1], f"{joint:.2f}", f"{plain / joint:.2f}", *hfta, str(equal))
         figures[case] = found | {"equal": equal}
-    Console(width=160).print(table)
+    Console(width=180).print(table)
     if args.json:
         files.write_json(args.json, figures)
 
