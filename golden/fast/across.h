@@ -95,6 +95,9 @@ class Across {
     }
 
     static bool any(const Ints &lanes) {
+#if defined(__AVX512F__)
+        return _mm512_test_epi32_mask(__m512i(lanes), __m512i(lanes));
+#endif
         int32_t found = 0;
         for (int i = 0; i < 16; i++) found |= lanes[i];
         return found;

@@ -16,26 +16,27 @@ inline Across::Ints larger(const Across::Ints &largest, const Across::Floats &v)
     return select(size > largest, size, largest);
 }
 
-// Units of blocks in which float arithmetic rounds: see plain_range().
+// Units of blocks in which float arithmetic rounds: see plain_range(). Exponents are fields where they lie in FP32.
 class Units {
   public:
     explicit Units(const Format &f)
-        : bottom_(std::max(64, f.lowest + 126)), roof_(std::min(220, f.highest + 126)),
+        : bottom_(std::max(64, f.lowest + 126) << 23), roof_(std::min(220, f.highest + 126) << 23),
           zero_(std::min(std::max(-126, f.lowest), f.highest)), magnitude_(f.magnitude),
           more_(f.rounding == 2 ? f.noise_bits : 0) {}
 
+    // To fields from `bottom` to `roof`.
     void narrow(int32_t bottom, int32_t roof) {
-        bottom_ = std::max(bottom_, bottom);
-        roof_ = std::min(roof_, roof);
+        bottom_ = std::max(bottom_, std::min(bottom, 255) << 23);
+        roof_ = std::min(roof_, std::min(std::max(roof, 0), 255) << 23);
     }
 
     // From the largest magnitudes, as bits. Sets `odd` in lanes that hold other blocks.
     Unit of(const Across::Ints &largest, Across::Ints &odd) const {
-        const Across::Ints field = largest >> 23, zero = field == 0;
-        odd = ~zero & ((field < bottom_) | (field > roof_));
-        const Across::Ints top = select(zero | odd, zero * 0 + 126, field);
-        return Unit{as<float>((-top + (253 + magnitude_ + more_)) << 23), as<float>((top + (1 - magnitude_)) << 23),
-                    select(zero, zero * 0 + zero_, top - 126) - magnitude_};
+        const Across::Ints top = largest & 0x7F800000, zero = top == 0;
+        odd = ~zero & ((top < bottom_) | (top > roof_));
+        const Across::Ints at = select(zero | odd, zero * 0 + (126 << 23), top);
+        return Unit{as<float>(-at + ((253 + magnitude_ + more_) << 23)), as<float>(at + (1 - magnitude_) * (1 << 23)),
+                    select(zero, zero * 0 + zero_, (top >> 23) - 126) - magnitude_};
     }
 
   private:

@@ -5,60 +5,71 @@
 
 namespace {
 
-// Outer ones from o0 to o1 with inner ones from i0 to i1, of `count` channels from c on.
+// Calls with k = 0 .. n, and with one of WAYS numbers in turns: that many vectors need not wait for each other.
+constexpr int WAYS = by_registers(2, 2, 2);
+template <class Call> inline void in_turns(int64_t n, const Call &call) {
+    int64_t k = 0;
+    for (; k + WAYS <= n; k += WAYS)
+        for (int way = 0; way < WAYS; way++) call(k + way, way);
+    for (; k < n; k++) call(k, 0);
+}
+
+// A block of h outer ones from o and n inner ones from i, of `count` channels from c on.
 template <int N, class Rounding, class Sums>
-void sum_blocks(const Apart &a, const Units &units, int64_t o0, int64_t o1, int64_t i0, int64_t i1, int64_t c,
-                int64_t count, Rounding &rounding, Sums &sums) {
-    for (int64_t o = o0; o < o1; o += a.high) {
-        const int64_t h = std::min(a.high, o1 - o);
-        rounding.outer(o, c);
-        for (int64_t i = i0; i < i1; i += a.terms) {
-            const int64_t n = std::min(a.terms, i1 - i);
-            Across::Ints largest = {};
-            for (int64_t r = 0; r < h; r++) {
-                const float *x = a.x + a.outer[o + r] + c;
-                for (int64_t k = 0; k < n; k++) largest = larger(largest, Across::load<N>(x + a.inner[i + k], count));
-            }
-            Across::Ints odd;
-            const Unit unit = units.of(largest, odd);
-            if (Across::any(odd) && sums.any(o, h, i, n, c, count, odd, rounding.numbers(h, n))) continue;
-            sums.block(i / a.terms, c, unit);
-            for (int64_t r = 0; r < h; r++) {
-                const float *x = a.x + a.outer[o + r] + c, *b = a.b.data + i * a.b.ld + c;
-                Across::Floats p = {};
-                for (int64_t k = 0; k < n; k++, b += a.b.ld)
-                    p += rounding.mantissa(Across::load<N>(x + a.inner[i + k], count), unit) * Across::load<N>(b, count);
-                rounding.rest(n);
-                sums.template add<N>(o + r, c, count, p, unit);
-            }
-        }
+inline void sum_block(const Apart &a, const Units &units, int64_t o, int64_t h, int64_t i, int64_t n, int64_t c,
+                      int64_t count, Rounding &rounding, Sums &sums) {
+    Across::Ints largest[WAYS] = {}, odd;
+    for (int64_t r = 0; r < h; r++) {
+        const float *x = a.x + a.outer[o + r] + c;
+        in_turns(n, [&](int64_t k, int way) {
+            largest[way] = larger(largest[way], Across::load<N>(x + a.inner[i + k], count));
+        });
+    }
+    for (int way = 1; way < WAYS; way++) largest[0] = select(largest[way] > largest[0], largest[way], largest[0]);
+    const Unit unit = units.of(largest[0], odd);
+    rounding.outer(o, c);
+    if (Across::any(odd) && sums.any(o, h, i, n, c, count, odd, rounding.numbers(h, n))) return;
+    sums.block(i / a.terms, c, unit);
+    for (int64_t r = 0; r < h; r++) {
+        const float *x = a.x + a.outer[o + r] + c, *b = a.b.data + i * a.b.ld + c;
+        Across::Floats p[WAYS] = {};
+        in_turns(n, [&](int64_t k, int way) {
+            p[way] += rounding.mantissa(Across::load<N>(x + a.inner[i + k], count), unit)
+                    * Across::load<N>(b + k * a.b.ld, count);
+        });
+        for (int way = 1; way < WAYS; way++) p[0] += p[way];
+        rounding.rest(n);
+        sums.template add<N>(o + r, c, count, p[0], unit);
     }
 }
 
-// All sums from outer one o0 to o1. Some outer ones at a time take `chunk` inner ones at a time, which stay in the caches.
+// All sums from outer one o0 to o1. Some outer ones at a time take `chunk` inner ones at a time: these stay in the caches.
 template <class Rounding, class Sums>
 void sum_apart(const Apart &a, const Format &f, int64_t o0, int64_t o1, int64_t chunk, Rounding &rounding,
                Sums &sums) {
     const Units units = Sums::units(a, f);
     const int64_t strip = up_to(64, a.high), whole = a.channels / 16 * 16;
-    for (int64_t o = o0; o < o1; o += strip) {
-        const int64_t last = std::min(o + strip, o1);
-        sums.begin(o, last);
-        for (int64_t i = 0; i < a.inners; i += chunk) {
-            const int64_t end = std::min(i + chunk, a.inners);
-            for (int64_t c = 0; c < whole; c += 16) sum_blocks<16>(a, units, o, last, i, end, c, 16, rounding, sums);
-            if (whole < a.channels)
-                sum_blocks<0>(a, units, o, last, i, end, whole, a.channels - whole, rounding, sums);
-            sums.after(o, last);
+    for (int64_t first = o0; first < o1; first += strip) {
+        const int64_t last = std::min(first + strip, o1);
+        sums.begin(first, last);
+        for (int64_t start = 0; start < a.inners; start += chunk) {
+            const int64_t end = std::min(start + chunk, a.inners);
+            for (int64_t o = first; o < last; o += a.high)
+                for (int64_t i = start; i < end; i += a.terms) {
+                    const int64_t h = std::min(a.high, last - o), n = std::min(a.terms, end - i);
+                    for (int64_t c = 0; c < whole; c += 16) sum_block<16>(a, units, o, h, i, n, c, 16, rounding, sums);
+                    if (whole < a.channels)
+                        sum_block<0>(a, units, o, h, i, n, whole, a.channels - whole, rounding, sums);
+                }
+            sums.after(first, last);
         }
-        sums.end(o, last);
+        sums.end(first, last);
     }
 }
 
-// How many inner ones are taken at a time: all of a pixel, or some blocks of pixels, or as many as `most` says, if it does.
+// How many inner ones are taken at a time: all of a pixel, as far as `most` allows, or a block of pixels.
 inline int64_t chunk_of(const Apart &a, bool turned, int64_t most) {
-    const int64_t some = turned ? 8 * a.terms : up_to(a.inners, a.terms) + a.terms;
-    return most ? std::min(some, most) : some;
+    return turned ? a.terms : most ? most : a.inners;
 }
 
 // Calls with the rounding of operand x.

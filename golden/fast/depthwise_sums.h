@@ -42,7 +42,7 @@ template <class Rule> class FloatSums {
         for (int64_t t = a.terms; t; t >>= 1) reach++;
         Units units(f);
         if (serves(a, f)) units.narrow(f.magnitude - (zeros ? 0 : b.low), 253 - reach);
-        else units.narrow(256, 0);
+        else units.narrow(255, 0);
         return units;
     }
 

@@ -161,25 +161,26 @@ void hbfp_lay(const float *x, const int64_t *s, float *y) {
                   yn = s[10], yc = s[11], yd = s[12], yh = s[13], yw = s[14], depth = s[15], rows = s[16],
                   columns = s[17], front = s[18], top = s[19], left = s[20];
     constexpr int64_t SIDE = 16;
-    for (int64_t image = 0; image < n * d; image++)
-        for (int64_t i = 0; i < h; i++) {
-            const int64_t row = top + i, layer = front + image % d;
-            if (row < 0 || row >= rows || layer < 0 || layer >= depth) continue;
-            const float *from = x + image / d * sn + image % d * sd + i * sh;
-            float *to = y + image / d * yn + layer * yd + row * yh + left * yw;
-            const int64_t first = std::max<int64_t>(0, -left), last = std::min(w, columns - left);
-            if (sc == 1 && yc == 1)
-                for (int64_t j = first; j < last; j++) std::copy_n(from + j * sw, c, to + j * yw);
-            else if (sw == 1 && yw == 1)
-                for (int64_t k = 0; k < c && first < last; k++)
-                    std::copy_n(from + k * sc + first, last - first, to + k * yc + first);
-            else
-                for (int64_t k = 0; k < c; k += SIDE)
+    const int64_t first = std::max<int64_t>(0, -left), last = std::min(w, columns - left);
+    const bool turned = !(sc == 1 && yc == 1) && !(sw == 1 && yw == 1);
+    for (int64_t image = 0; image < n * d; image++) {
+        const int64_t layer = front + image % d;
+        if (layer < 0 || layer >= depth || first >= last) continue;
+        for (int64_t k = 0; k < c; k += turned ? SIDE : c)              // some channels of a whole image: lines of memory
+            for (int64_t i = std::max<int64_t>(0, -top); i < std::min(h, rows - top); i++) {
+                const float *from = x + image / d * sn + image % d * sd + i * sh;
+                float *to = y + image / d * yn + layer * yd + (top + i) * yh + left * yw;
+                if (sc == 1 && yc == 1)
+                    for (int64_t j = first; j < last; j++) std::copy_n(from + j * sw, c, to + j * yw);
+                else if (!turned)
+                    for (int64_t l = 0; l < c; l++)
+                        std::copy_n(from + l * sc + first, last - first, to + l * yc + first);
+                else
                     for (int64_t j = first; j < last; j += SIDE)
                         for (int64_t l = k; l < std::min(k + SIDE, c); l++)
-                            for (int64_t i = j; i < std::min(j + SIDE, last); i++)
-                                to[i * yw + l * yc] = from[l * sc + i * sw];
-        }
+                            for (int64_t m = j; m < std::min(j + SIDE, last); m++) to[m * yw + l * yc] = from[l * sc + m * sw];
+            }
+    }
 }
 
 // See patches_product() and patches_turned_product(). `lanes` may be null.

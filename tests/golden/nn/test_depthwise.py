@@ -219,3 +219,14 @@ def test_turns_skip_what_draws_nothing():
     other = Stream(1, 8)
     lanes.leap(other, 4 * 16)
     assert (stream.state == other.state).all()
+
+
+def test_a_sum_that_has_become_small_is_flushed_by_what_follows():
+    # The first block is too small for float arithmetic, 1.5 * 2^-126; the second takes 2^-126 of it away, as 1 * -1.
+    x = torch.tensor([1.5 * 2.0 ** -64, 0, 0, 0, 2.0 ** -39, 0, 2.0 ** -45, 0])
+    g = torch.tensor([2.0 ** -62, 0, 0, 0, 0, 2.0 ** -75, -2.0 ** -81, 0])
+    for subnormals in ("flush", "gradual"):
+        formats = gn.Formats.of(gn.HBFPFormat(block=(1, 4), subnormals=subnormals))
+        w = torch.ones(2, 1, 1, 1, requires_grad=True)
+        conv.conv2d(x.repeat(2, 1)[None, :, None], w, formats, groups=2).backward(g.repeat(2, 1)[None, :, None])
+        assert w.grad.flatten().tolist() == [0.0 if subnormals == "flush" else 2.0 ** -127] * 2
