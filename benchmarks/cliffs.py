@@ -1,10 +1,11 @@
 """Every option of the golden model against the FP32 work it stands for, side by side in one run.
 
-    python -m benchmarks.cliffs [CASE ...] [--repeat 5] [--emulator FOLDER] [--microxcaling FOLDER]
+    python -m benchmarks.cliffs [CASE ...] [--repeat 5] [--limit 2] [--emulator FOLDER] [--microxcaling FOLDER]
 
 Each figure is the shortest processor time of --repeat rounds on one thread in which all sides take turns. The two
 published emulators are timed on the same work where their folders (clones of their repositories) are given; where one
-has no such option, the cell is empty.
+has no such option, the cell is empty. With a --limit, trainings that take more than so many times FP32 are named at the
+end, and the exit status is 1.
 """
 
 import argparse
@@ -70,7 +71,9 @@ def transposed(kind, channels, groups=1):
 #: Kinds of layers, each with its input and the terms of a block.
 KINDS = {
     "mlp": (mlp, (256, 1024), 32), "resnet20": (resnet20, (64, 3, 32, 32), 16),
-    "64 channels": (lambda: convolution(64), (4, 64, 32, 32), 16), "attention": (attention, (16, 64, 128), 32),
+    "64 channels": (lambda: convolution(64), (4, 64, 32, 32), 16),
+    "groups of 8": (lambda: convolution(64, 8), (16, 64, 32, 32), 16),
+    "depthwise": (lambda: convolution(64, 64), (16, 64, 32, 32), 16), "attention": (attention, (16, 64, 128), 32),
     "volumes": (volumes, (2, 32, 8, 16, 16), 16), "depthwise volumes": (lambda: volumes(32), (2, 32, 8, 16, 16), 16),
     "transposed": (lambda: transposed(nn.ConvTranspose2d, 64), (8, 64, 8, 8), 16),
     "depthwise transposed": (lambda: transposed(nn.ConvTranspose2d, 64, 64), (8, 64, 8, 8), 16),
@@ -106,10 +109,8 @@ def _cases():
         "mlp W 12": Case(mlp, rows, f(mantissa=12), emulator=dict(determ, mant_bits=11)),
         "mlp W 16": Case(mlp, rows, f(mantissa=16), emulator=dict(determ, mant_bits=15)),
         "attention W 12": Case(attention, (16, 64, 128), f(mantissa=12)),
-        "depthwise": Case(lambda: convolution(64, 64), (16, 64, 32, 32), f(block=(1, 16)), emulator=determ,
-                          microxcaling=16),
-        "groups of 8": Case(lambda: convolution(64, 8), (16, 64, 32, 32), f(block=(1, 16)), emulator=determ,
-                            microxcaling=16),
+        "depthwise": Case(*KINDS["depthwise"][:2], f(block=(1, 16)), emulator=determ, microxcaling=16),
+        "groups of 8": Case(*KINDS["groups of 8"][:2], f(block=(1, 16)), emulator=determ, microxcaling=16),
         "24 channels": Case(lambda: convolution(24), (64, 24, 32, 32), f(block=(1, 16)), emulator=determ,
                             microxcaling=16),
         "infer mlp": Case(mlp, (1, 1024), f(), train=False, emulator=determ, microxcaling=32),
@@ -214,6 +215,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", help=f"of conversion, rounding, {', '.join(CASES)}; all by default")
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--limit", type=float, help="times FP32 that no training may exceed")
     parser.add_argument("--emulator", help="folder of the research emulator, github.com/parsa-epfl/HBFPEmulator")
     parser.add_argument("--microxcaling", help="folder of github.com/microsoft/microxcaling")
     add_json(parser)
@@ -225,7 +227,7 @@ def main():
     console = Console(width=150)
     table = Table("case", "FP32 ms", "ours ms", "ours / FP32", "emulator / ours", "microxcaling / ours",
                   title="One training step, or one inference")
-    tables = [table]
+    tables, ratios = [table], {}
     with threads(1):
         if not options.cases or "conversion" in options.cases:
             tables.append(conversion(console, options.repeat))
@@ -233,9 +235,14 @@ def main():
             tables.append(rounding(console, options.repeat, options.emulator))
         for name in options.cases or CASES:
             if name in CASES:
-                table.add_row(name, *measure(CASES[name], options))
+                cells = measure(CASES[name], options)
+                table.add_row(name, *cells)
+                ratios[name] = float(cells[2]) if CASES[name].train else 0
     console.print(table)
     write(options.json, *tables)
+    above = [name for name, ratio in ratios.items() if options.limit and ratio > options.limit]
+    if above:
+        sys.exit(f"Above {options.limit:g} times FP32: {', '.join(above)}")
 
 
 def measure(case, options):

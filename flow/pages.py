@@ -17,7 +17,8 @@ hold the same::
 A name with spaces stands in brackets, and so does what chooses rows of a list, by all that is said of them:
 ``rows['unit=fp32.add; kind=flush'].area``; ``sum(rows.cycles)`` adds them up. A way to print is Python's, but that
 ``%`` stands behind a space, and that ``n`` (or ``.1n``) has a space between groups of three digits, from five digits
-on; without one, a number that is not whole has five digits. What is null in the data is nothing on the page.
+on; without one, a number that is not whole has five digits. ``:.2f>2`` prints what is then above 2 in bold. What is
+null in the data is nothing on the page.
 """
 
 import ast
@@ -112,9 +113,13 @@ def value(text, row=None):
 def printed(text, row=None):
     """``EXPRESSION:WAY`` as it stands on a page."""
     expression, _, way = text.partition(":")
+    way, _, limit = way.partition(">")
     found = value(expression, row)
     if found is None or isinstance(found, str):
         return found or ""
+    if limit:
+        shown = format(found, way)
+        return f"**{shown}**" if float(shown) > float(limit) else shown
     if way.endswith("n"):
         shown = format(found, f",{way[:-1] or '.0'}f")
         return shown.replace(",", " " if abs(found) >= 9999.5 else "")

@@ -62,6 +62,11 @@ def test_row_comes_before_files(data):
     assert pages.printed("area.fp32 / core:.2f", row) == "21.33" and pages.printed("more.cells:n", row) == "12 345"
 
 
+@pytest.mark.parametrize("limit, shown", [("443.1", "**443.2**"), ("443.2", "443.2"), ("500", "443.2")])
+def test_what_is_above_a_limit_is_bold(data, limit, shown):
+    assert pages.printed(f"area.cores.large.core:.1f>{limit}") == shown
+
+
 def test_sentence_is_rendered(data):
     text = "It takes <!-- figure: area.cores.large.core:.1f -->1<!-- /figure --> and <!-- figure: area.fp32 -->" \
            "<!-- /figure -->.\n"
