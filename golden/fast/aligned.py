@@ -9,7 +9,7 @@ from hbfp.format import HBFPFormat
 
 from ..number.blocks import Blocks, per_line
 from . import conversion, kernels, products
-from .patches import Patches
+from .patches import Patches, Values
 
 #: What int32 holds, less a bit for the half of a rounding.
 _INT32 = 2 ** 30 - 1
@@ -47,6 +47,29 @@ class Operand(NamedTuple):
             invalid.ctypes.data, ctypes.addressof(form))
         last -= fmt.magnitude
         return None if invalid.any() else cls(mantissa, last, fmt)
+
+
+class Whole(ctypes.Structure):
+    """``struct Whole`` of totals.h: what ``aligned`` sums take of an operand (K, N) beside its mantissas."""
+    _fields_ = [("last", ctypes.c_void_p), ("ld", ctypes.c_int64), ("guard", ctypes.c_int32), ("most", ctypes.c_int64)]
+
+    @classmethod
+    def of(cls, x: np.ndarray, fmt: HBFPFormat, other: HBFPFormat, guard: int) -> tuple[Values, Self, np.ndarray]:
+        """Of numbers in blocks ``(1, B)`` along K, to be multiplied with others in the format ``other``.
+
+        Returns
+        -------
+        tuple of (Values, Whole, ndarray of bool)
+            The mantissas, what goes with them, and the columns with a number that is Inf or NaN.
+        """
+        mantissa, exponent, invalid = conversion.mantissas(x, fmt, None, -2, np.float32)
+        blocks, n = exponent.shape
+        last = np.zeros((blocks, -(-n // 16) * 16), np.int32)
+        last[:, :n] = exponent - fmt.magnitude
+        mantissa *= 2 ** (guard + 1)
+        made = cls(last.ctypes.data, last.shape[1], guard, at_once(other, fmt, blocks, guard))
+        made.keep = last
+        return Values.of(mantissa, fmt, kernels.Span.empty()), made, np.bitwise_or.reduce(invalid, 0)
 
 
 class Places(NamedTuple):

@@ -83,7 +83,7 @@ void by_rounding(const Apart &a, bool turned, const Format &f, const Drawing *dr
 void depthwise(const Patches &p, bool turned, const Format &f, int64_t high, int64_t terms, const Values &b,
                const Drawing *drawing, float *y, int64_t first, int64_t last, const Flush &flush) {
     const Apart a(p, turned, high, terms, b);
-    if (high == 1 && !drawing && !serves(a, f)) {
+    if (high == 1 && !drawing && !float_serves(f, *b.format, *b.span, terms)) {
         if (turned) depthwise_wide_turned(p, f, terms, b, y, flush);
         else depthwise_wide(p, f, terms, b, y, first, last, flush);
         return;

@@ -11,7 +11,7 @@ import numpy as np
 from hbfp.format import HBFPFormat
 
 from ..number.blocks import block_sides
-from . import aligned, conversion, kernels, lanes
+from . import aligned, kernels, lanes
 from .lanes import Generators
 from .patches import Patches, Values
 
@@ -37,11 +37,6 @@ class Drawing(ctypes.Structure):
         made = cls(words.ctypes.data, starts.ctypes.data, ahead)
         made.keep = words, starts
         return made
-
-
-class _Whole(ctypes.Structure):
-    """``struct Whole`` of depthwise_sums.h."""
-    _fields_ = [("last", ctypes.c_void_p), ("ld", ctypes.c_int64), ("guard", ctypes.c_int32), ("most", ctypes.c_int64)]
 
 
 class Matrix(NamedTuple):
@@ -115,14 +110,8 @@ def product(patches: Patches, fmt: HBFPFormat, other: Values, drawing: Drawing |
 def whole_product(patches: Patches, fmt: HBFPFormat, other: np.ndarray, other_fmt: HBFPFormat, guard: int, *,
                   turned: bool = False) -> tuple[np.ndarray, list[int]]:
     """The same with ``aligned`` sums, and channels that are left, whose part of y holds anything."""
-    mantissa, exponent, invalid = conversion.mantissas(other, other_fmt, None, -2, np.float32)
-    last = np.zeros((len(exponent), -(-patches.length // 16) * 16), np.int32)
-    last[:, :patches.length] = exponent - other_fmt.magnitude
-    mantissa *= 2 ** (guard + 1)
-    most = aligned.at_once(fmt, other_fmt, len(exponent), guard)
-    values, whole = Values.of(mantissa, other_fmt, kernels.Span.empty()), _Whole(last.ctypes.data, last.shape[1], guard,
-                                                                                 most)
-    form, flush, found = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals), invalid.any(0)
+    values, whole, invalid = aligned.Whole.of(other, other_fmt, fmt, guard)
+    form, flush = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals)
 
     def part(y, first, last):
         left = np.zeros(patches.length, np.uint8)
@@ -131,7 +120,7 @@ def whole_product(patches: Patches, fmt: HBFPFormat, other: np.ndarray, other_fm
             ctypes.addressof(whole), y, first, last, ctypes.addressof(flush), left.ctypes.data)
         return left
     y, left = _split(patches, turned, turned, 1, part)
-    return y, np.bitwise_or.reduce([found, *left]).nonzero()[0].tolist()
+    return y, np.bitwise_or.reduce([invalid, *left]).nonzero()[0].tolist()
 
 
 def _split(patches, alone, turned, high, part):

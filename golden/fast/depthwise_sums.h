@@ -1,9 +1,8 @@
 // What sums of depthwise convolutions are kept in.
 #pragma once
 
-#include "aligned.h"
-#include "columns.h"
 #include "convolve.h"
+#include "totals.h"
 
 namespace {
 
@@ -22,29 +21,13 @@ struct Apart {
           terms(terms), b(b) {}
 };
 
-// Whether FP32 holds the sums of blocks of mantissas times operand b, in any order, and what it holds times their step.
-inline bool serves(const Apart &a, const Format &f) {
-    const Span &b = *a.b.span;
-    return f.rounding != 1 && !f.gradual && (f.rounding != 2 || f.noise_bits <= 24 - f.magnitude)
-        && exact(f, *a.b.format, a.terms, Span{0, 0, 0}, Span{0, 0, 0}) && b.low >= -126 && b.high <= 96;
-}
-
 // Sums in FP32 or less, in y itself.
 template <class Rule> class FloatSums {
   public:
     FloatSums(const Apart &a, const Format &f, const Flush &flush, const Rule &rule, float *y)
         : a_(a), f_(f), flush_(flush), rule_(rule), y_(y) {}
 
-    static Units units(const Apart &a, const Format &f) {
-        const Span &b = *a.b.span;
-        const bool zeros = b.low > b.high;
-        int32_t reach = zeros ? 0 : b.high;
-        for (int64_t t = a.terms; t; t >>= 1) reach++;
-        Units units(f);
-        if (serves(a, f)) units.narrow(f.magnitude - (zeros ? 0 : b.low), 253 - reach);
-        else units.narrow(255, 0);
-        return units;
-    }
+    static Units units(const Apart &a, const Format &f) { return float_units(f, *a.b.format, *a.b.span, a.terms); }
 
     void begin(int64_t first, int64_t last) { std::fill(y_ + first * a_.channels, y_ + last * a_.channels, 0.0f); }
     void end(int64_t first, int64_t last) { canonical(y_ + first * a_.channels, (last - first) * a_.channels); }
@@ -101,15 +84,6 @@ template <class Rule> class FloatSums {
             ::add(total + j, v, rule);
         }
     }
-};
-
-// What `aligned` sums take beside mantissas b, times 2^(guard + 1): see multiply_aligned(). last (blocks, ld): b's powers of
-// two.
-struct Whole {
-    const int32_t *last;
-    int64_t ld;
-    int32_t guard;
-    int64_t most;
 };
 
 // Sums in one accumulator of int32; what that does not hold is left.

@@ -1,6 +1,7 @@
 """Compiled products of convolutions in groups of few channels, where a block straddles taps.
 
-They serve rounding ``rne`` where FP32 holds every sum, and say which groups have a block that is out of their range.
+They serve rounding ``rne`` where FP32 holds the sums of blocks, and int32 all ``aligned`` sums, and say which groups have
+a block that is out of their range.
 """
 
 import ctypes
@@ -11,11 +12,12 @@ import numpy as np
 from hbfp.format import HBFPFormat
 
 from . import kernels
+from .aligned import Whole
 from .patches import Patches, Values
 
 
 def product(x: np.ndarray, rows: np.ndarray, width: int, offsets: np.ndarray, fmt: HBFPFormat, other: Values,
-            groups: int, sums: str = "fp32") -> tuple[np.ndarray, np.ndarray]:
+            groups: int, sums: str = "fp32", whole: Whole | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Patches of planes times the weights of their group.
 
     Parameters
@@ -36,6 +38,8 @@ def product(x: np.ndarray, rows: np.ndarray, width: int, offsets: np.ndarray, fm
         Groups.
     sums : str
         What :func:`golden.fast.kernels.adds`.
+    whole : Whole, optional
+        Of ``other``, where sums are ``aligned``.
 
     Returns
     -------
@@ -50,7 +54,7 @@ def product(x: np.ndarray, rows: np.ndarray, width: int, offsets: np.ndarray, fm
         odd = np.zeros(groups, np.uint8)
         kernels.loaded().hbfp_planes(
             x.ctypes.data, rows.ctypes.data + 8 * first, last - first, width, offsets.ctypes.data, len(offsets),
-            fmt.terms, ctypes.addressof(form), ctypes.addressof(other), groups, step,
+            fmt.terms, ctypes.addressof(form), ctypes.addressof(other), whole and ctypes.addressof(whole), groups, step,
             y.ctypes.data + 4 * first * width * other.n, odd.ctypes.data,
             ctypes.addressof(flush))
         return odd
@@ -59,7 +63,7 @@ def product(x: np.ndarray, rows: np.ndarray, width: int, offsets: np.ndarray, fm
 
 
 def turned_product(patches: Patches, fmt: HBFPFormat, other: Values, groups: int,
-                   sums: str = "fp32") -> tuple[np.ndarray, bool]:
+                   sums: str = "fp32", whole: Whole | None = None) -> tuple[np.ndarray, bool]:
     """Patches, turned, times ``other`` (pixels, O): the weights' gradient of each group, and whether it holds anything.
 
     ``patches`` has one run of all channels for each tap. The result is (taps, O / groups, C): for each channel those
@@ -70,6 +74,7 @@ def turned_product(patches: Patches, fmt: HBFPFormat, other: Values, groups: int
     group = np.arange(channels, dtype=np.int64) // (channels // groups) * n
     y, odd = np.empty((patches.segments, n, math.ceil(channels / 16) * 16), np.float32), ctypes.c_uint8()
     kernels.loaded().hbfp_grouped_turned(
-        ctypes.addressof(patches), ctypes.addressof(form), fmt.terms, ctypes.addressof(other), group.ctypes.data, n,
-        y.ctypes.data, y.shape[2], ctypes.addressof(odd), ctypes.addressof(flush))
+        ctypes.addressof(patches), ctypes.addressof(form), fmt.terms, ctypes.addressof(other),
+        whole and ctypes.addressof(whole), group.ctypes.data, n, y.ctypes.data, y.shape[2],
+        ctypes.addressof(odd), ctypes.addressof(flush))
     return y[:, :, :channels], bool(odd.value)

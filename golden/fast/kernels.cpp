@@ -221,38 +221,47 @@ void hbfp_leap(Lanes *lanes, int64_t count, int64_t steps, uint32_t (*starts)[32
     }
 }
 
+// Calls with units and totals for operand b: those of `whole`, which may be null, or of FP32 and less.
+extern "C++" template <class Call>
+void by_totals(const Format &f, const Values &b, int64_t terms, const Whole *whole, const Flush &flush, const Call &call) {
+    if (whole) call(Units(f), WholeTotals(*whole, terms, flush));
+    else by_rule(flush, [&](const auto &rule) {
+        call(float_units(f, *b.format, *b.span, terms), FloatTotals<std::decay_t<decltype(rule)>>(rule));
+    });
+}
+
 // y (rows * width, groups * n): see Planes. Group i has the planes from x + i * step on and columns i * n of w and y;
 // odd[i] becomes 1 where it cannot be done so, and its part of y then holds anything.
 void hbfp_planes(const float *x, const int64_t *row, int64_t rows, int64_t width, const int64_t *offset, int64_t k,
-                 int64_t terms, const Format *f, const Values *w, int64_t groups, int64_t step, float *y, uint8_t *odd,
-                 const Flush *flush) {
-    const Across quick(*f, *w->format, *w->span, terms);
+                 int64_t terms, const Format *f, const Values *w, const Whole *whole, int64_t groups, int64_t step,
+                 float *y, uint8_t *odd, const Flush *flush) {
     const int64_t n = w->n / groups;
-    for (int64_t i = 0; i < groups; i++) {
-        Planes planes(quick, offset, k, terms, w->data + i * n, w->ld, n, *flush);
-        odd[i] = !quick.serves();
-        for (int64_t r = 0; r < rows && !odd[i]; r++)
-            odd[i] = !planes.row(x + i * step + row[r], width, y + r * width * w->n + i * n, w->n);
-    }
+    by_totals(*f, *w, terms, whole, *flush, [&](const Units &units, const auto &totals) {
+        for (int64_t i = 0; i < groups; i++) {
+            Planes planes(units, *f, offset, k, terms, *w, i * n, n, totals);
+            for (int64_t r = 0; r < rows && !odd[i]; r++)
+                odd[i] = !planes.row(x + i * step + row[r], width, y + r * width * w->n + i * n, w->n);
+        }
+    });
     canonical(y, rows * width * w->n);
 }
 
 // y (taps, n, ld): gradient of the weights of channel c of p for the n columns of g of its group; see GroupedTaps. `ld` is
 // a multiple of 16. *odd becomes 1 where it cannot be done so.
-void hbfp_grouped_turned(const Patches *p, const Format *f, int64_t terms, const Values *g, const int64_t *group,
-                         int64_t n, float *y, int64_t ld, uint8_t *odd, const Flush *flush) {
-    const Across quick(*f, *g->format, *g->span, terms);
-    *odd = !quick.serves();
-    GroupedTaps taps(quick, *p, *g, group, n, terms, *flush);
-    std::vector<Across::Floats> sums(p->segments * n * ld / 16);
-    for (int64_t m = 0; m < p->pixels && !*odd; m += terms) {
-        const int64_t rows = std::min(terms, p->pixels - m), whole = p->length / 16 * 16;
-        Across::Ints outside = {};
-        for (int64_t c = 0; c < whole; c += 16) taps.add<16>(m, rows, c, 16, sums.data(), ld, outside);
-        if (whole < p->length) taps.add<0>(m, rows, whole, p->length - whole, sums.data(), ld, outside);
-        *odd = Across::any(outside);
-    }
-    std::memcpy(y, sums.data(), sums.size() * sizeof sums[0]);
+void hbfp_grouped_turned(const Patches *p, const Format *f, int64_t terms, const Values *g, const Whole *whole,
+                         const int64_t *group, int64_t n, float *y, int64_t ld, uint8_t *odd, const Flush *flush) {
+    by_totals(*f, *g, terms, whole, *flush, [&](const Units &units, auto totals) {
+        GroupedTaps taps(units, *f, *p, *g, group, n, terms, ld, totals);
+        for (int64_t m = 0; m < p->pixels && !*odd; m += terms) {
+            const int64_t rows = std::min(terms, p->pixels - m), all = p->length / 16 * 16;
+            Across::Ints left = {};
+            for (int64_t c = 0; c < all; c += 16) taps.template add<16>(m, rows, c, 16, left);
+            if (all < p->length) taps.template add<0>(m, rows, all, p->length - all, left);
+            totals.after(m / terms + 1, left);
+            *odd = Across::any(left);
+        }
+        for (int64_t i = 0; i < p->segments * n * ld / 16; i++) totals.read(i, y + 16 * i);
+    });
     canonical(y, p->segments * n * ld);
 }
 

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..fast import grouped, patches
-from . import again, conv_products, unfold
+from hbfp.design import FLOAT_SUMS
+
+from ..fast import aligned, depthwise, grouped, patches
+from ..matmul import check_aligned
+from . import again, alike_groups, conv_products, unfold
 from .formats import Formats
 from .memory import array
 from .once import unviewed
@@ -30,8 +33,13 @@ class Grouped(torch.autograd.Function):
     def serves(x: torch.Tensor, w: torch.Tensor, groups: int, formats: Formats) -> bool:
         """Whether the formats are those of the kernels."""
         roles = formats.x, formats.w, formats.g
-        return (all(fmt.rounding == "rne" and not fmt.square for fmt in roles)
-                and unfold.compiled(x, roles, formats, None))
+        if not all(fmt.rounding == "rne" and not fmt.square for fmt in roles):
+            return False
+        if formats.accumulate in FLOAT_SUMS:
+            return unfold.compiled(x, roles, formats, None)
+        pairs = (formats.x, formats.w), (formats.g, formats.w), (formats.x, formats.g)
+        return (formats.mode == "hbfp" and unfold.integers(x, roles, formats)
+                and all(depthwise.rounds(*pair, formats.guard) for pair in pairs))
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, dilation: Sides,
@@ -64,6 +72,9 @@ def output(x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, dila
         return conv_products.over_channels(last, unfold.weight_matrix(w.chunk(groups)[i]), formats.x, formats.w,
                                            formats, None, size, stride, dilation)
     if w.shape[1] % formats.x.terms == 0 or stride[-1] > 1:
+        if formats.accumulate not in FLOAT_SUMS:
+            return alike_groups.output(unfold.channels_last(x, unfold.around(padding)), w, stride, dilation, formats,
+                                       groups)
         return torch.cat([each(i) for i in range(groups)], -1).movedim(-1, 1)
     planes = patches.planes(array(x), [side + 2 * p for side, p in zip(x.shape[2:], padding, strict=True)], padding)
     return _together(planes, unfold.weight_matrix(w), formats.x, formats, groups, size, stride, dilation,
@@ -80,6 +91,8 @@ def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], str
         return conv_products.input_gradient(g.chunk(groups, 1)[i], w.chunk(groups)[i], own, stride, padding, dilation,
                                             formats, None)
     if out % formats.g.terms == 0:
+        if formats.accumulate not in FLOAT_SUMS:
+            return alike_groups.input_gradient(g, w, shape, stride, padding, dilation, formats, groups)
         return torch.cat([each(i) for i in range(groups)], -1).movedim(-1, 1)
 
     def together(phase):
@@ -105,11 +118,13 @@ def weight_gradient(x: torch.Tensor, g: torch.Tensor, size: Sides, stride: Sides
     if g.shape[1] // groups <= OUTPUTS:
         last, flat = unfold.channels_last(x, around), unfold.channels_last(g, none).reshape(-1, g.shape[1])
         places = patches.Patches(array(last), *unfold.taps(tuple(last.shape), size, stride, dilation), x.shape[1])
-        other = patches.Values.of(*unfold.values(array(flat), formats.g, None))
-        y, odd = grouped.turned_product(places, formats.x, other, groups, formats.accumulate)
-        if not odd:
+        other, sums, whole, invalid = _operand(array(flat), formats.g, formats.x, formats)
+        y, odd = grouped.turned_product(places, formats.x, other, groups, sums, whole)
+        if not odd and not invalid.any():
             parts = torch.from_numpy(y).unflatten(-1, (groups, -1)).permute(0, 3, 2, 1)    # (taps, C, groups, out)
             return unfold.weights(parts.flatten(2), size)
+    if formats.accumulate not in FLOAT_SUMS:
+        return alike_groups.weight_gradient(unfold.channels_last(x, around), g, size, stride, dilation, formats, groups)
     found = []
     for own, top in zip(x.chunk(groups, 1), g.chunk(groups, 1), strict=True):
         last, flat = unfold.channels_last(own, around), unfold.channels_last(top, none)
@@ -120,12 +135,21 @@ def weight_gradient(x: torch.Tensor, g: torch.Tensor, size: Sides, stride: Sides
 def _together(planes, matrix, fmt, formats, groups, size, stride, dilation, each):
     """Patches of planes times ``matrix`` (K, O), (N, OH, OW, O); ``each`` makes a group that the kernel leaves."""
     rows, out, offsets = _places(planes.shape, size, stride, dilation, groups)
-    other = patches.Values.of(*unfold.values(array(matrix.contiguous()), formats.w, None))
-    y, odd = grouped.product(planes, rows, out[-1], offsets, fmt, other, groups, formats.accumulate)
+    other, sums, whole, invalid = _operand(array(matrix.contiguous()), formats.w, fmt, formats)
+    y, odd = grouped.product(planes, rows, out[-1], offsets, fmt, other, groups, sums, whole)
     found = torch.from_numpy(y).view(len(planes), *out, y.shape[1])
-    for i in odd.nonzero()[0]:
+    for i in (odd | invalid.reshape(groups, -1).any(1)).nonzero()[0]:
         found.chunk(groups, -1)[i].copy_(each(i))
     return found
+
+
+def _operand(x, fmt, other, formats):
+    """(K, O), converted, the kernel's kind of sums, what ``aligned`` ones take, and columns that they do not hold."""
+    if formats.accumulate in FLOAT_SUMS:
+        return (patches.Values.of(*unfold.values(x, fmt, None)), formats.accumulate, None, np.zeros(x.shape[1], bool))
+    check_aligned(other, fmt, -(-len(x) // fmt.terms), formats.guard, formats.growth)
+    values, whole, invalid = aligned.Whole.of(x, fmt, other, formats.guard)
+    return values, "fp32", whole, invalid
 
 
 @lru_cache(64)

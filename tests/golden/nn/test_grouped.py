@@ -53,6 +53,38 @@ def test_equal_to_one_group_after_the_other(sizes, fmt):
         compare(x, w, groups, (stride, padding, dilation), gn.Formats.of(fmt), scale)
 
 
+@pytest.mark.parametrize("sizes, fmt, scale", cover(SHAPES, [
+    gn.HBFPFormat(mantissa=4, block=(1, 8)), gn.HBFPFormat(block=(1, 16)), gn.HBFPFormat(block=(1, 5), exponent=6)],
+    [1, 1e-36]))
+def test_aligned_sums(sizes, fmt, scale):
+    c, o, groups, *geometry = sizes
+    torch.manual_seed(c)
+    x = torch.randn(2, groups * c, 9, 20) * torch.logspace(-5, 5, groups * c)[None, :, None, None]
+    w = torch.randn(groups * o, c, *geometry[0]) * 1e-4
+    x[1, 1], w[0], x[0, -1, 3, 4] = 0, 0, 1e-40
+    formats = gn.Formats.of(fmt, accumulate="aligned")
+    assert grouped.Grouped.serves(x, w, groups, formats)
+    compare(x, w, groups, geometry[1:], formats, scale)
+    x[0, 1, 2, 3], w[-1, 0, 0, 0] = float("nan"), float("inf")
+    compare(x, w, groups, geometry[1:], formats, scale)
+
+
+def test_aligned_sums_beyond_int32():
+    torch.manual_seed(0)
+    x, w = torch.randn(2, 24, 18, 18), torch.randn(24, 8, 3, 3)
+    x[:, 8:16] = w[8:16] = 127 / 128
+    formats = gn.Formats.of(gn.HBFPFormat(block=(1, 16)), accumulate="aligned", guard=8)
+    for scale in (0, 1):
+        compare(x, w, 3, ONES, formats, scale)
+    y = functional.conv2d(x, w.requires_grad_(), None, 1, 1, 1, 3, formats)
+    y.backward(torch.full(y.shape, 127 / 128))
+    for i in range(3):
+        part = w.detach()[8 * i:8 * i + 8].requires_grad_()
+        own = conv.Conv2d.apply(x[:, 8 * i:8 * i + 8], part, *ONES, formats, None)
+        own.backward(torch.full(own.shape, 127 / 128))
+        same(w.grad[8 * i:8 * i + 8], part.grad.numpy())
+
+
 @pytest.mark.parametrize("value", [
     float("nan"), float("inf"), 1e-25, 2.0 ** -62, 2.0 ** -63, 2.0 ** 94, 2.0 ** 95, 1e-40, 0.0])
 def test_a_number_out_of_range_goes_the_general_way(value):
@@ -112,9 +144,11 @@ def test_only_the_group_that_is_out_of_range_goes_alone(monkeypatch):
     ({}, True), ({"rounding": "stochastic"}, False), ({"rounding": "truncate"}, False), ({"block": (8, 8)}, False)])
 def test_which_formats_go_together(options, together):
     formats = gn.Formats.of(gn.HBFPFormat(**{"block": (1, 8), **options}))
-    assert grouped.Grouped.serves(torch.randn(1, 4, 5, 5), torch.randn(4, 2, 3, 3), 2, formats) == together
-    assert not grouped.Grouped.serves(torch.randn(1, 4, 5, 5), torch.randn(4, 2, 3, 3), 2,
-                                      gn.Formats.of(formats.x, accumulate="aligned"))
+    operands = torch.randn(1, 4, 5, 5), torch.randn(4, 2, 3, 3), 2
+    assert grouped.Grouped.serves(*operands, formats) == together
+    whole = gn.Formats.of(formats.x, accumulate="aligned")
+    assert grouped.Grouped.serves(*operands, whole) == together
+    assert not grouped.Grouped.serves(*operands, whole.with_mantissa(16))
 
 
 def test_threads_and_memory_formats_change_nothing():
