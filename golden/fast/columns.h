@@ -49,10 +49,11 @@ class Nearest {
     explicit Nearest(const Format &f) : most_(Across::Floats{} + float((1 << f.magnitude) - 1)) {}
 
     void outer(int64_t, int64_t) {}
-    void rest(int64_t) {}
+    void next() {}
+    void rest(int64_t, int) {}
     const int32_t *numbers(int64_t, int64_t) { return nullptr; }
 
-    Across::Floats mantissa(const Across::Floats &v, const Unit &unit) const {
+    Across::Floats mantissa(const Across::Floats &v, const Unit &unit, int = 0) const {
         Across::Floats m = (v * unit.up + 12582912.0f) - 12582912.0f;    // 1.5 * 2^23
         m = select(m < -most_, -most_, m);
         return select(m > most_, most_, m);
@@ -94,20 +95,22 @@ class Stochastic {
     // The line and the columns that draw next.
     void outer(int64_t line, int64_t c) { state_ = &states_[((side_ ? line : 0) * slices_ + c / 16) * lanes_.count]; }
 
-    Across::Floats mantissa(const Across::Floats &v, const Unit &unit) {
+    // Of a number in the s-th 16 columns from there.
+    Across::Floats mantissa(const Across::Floats &v, const Unit &unit, int s = 0) {
         const Across::Ints word = as<int32_t>(v);
-        Across::Ints m = (convert<int32_t>(Across::Floats(as<float>(word & 0x7FFFFFFF) * unit.up)) + next()) >> bits_;
+        Across::Ints m = (convert<int32_t>(Across::Floats(as<float>(word & 0x7FFFFFFF) * unit.up)) + drawn(s)) >> bits_;
         m = select(m > most_, most_, m);
         return as<float>(as<int32_t>(convert<float>(m)) | (word & INT32_MIN));
     }
 
-    // Of a block, the numbers behind n elements.
-    void rest(int64_t n) {
+    // Goes on to the next number.
+    void next() { lane_ = lane_ + 1 == lanes_.count ? 0 : lane_ + 1; }
+
+    // Of a block, the numbers behind n elements, of `slices` times 16 columns.
+    void rest(int64_t n, int slices = 1) {
         if (n < used_ || terms_ > lanes_.count)
-            for (; n < terms_; n++) {
-                if (lane_ < used_) next();
-                else skip();
-            }
+            for (; n < terms_; n++, next())
+                for (int s = 0; s < slices && lane_ < used_; s++) drawn(s);
         lane_ = 0;
     }
 
@@ -115,7 +118,7 @@ class Stochastic {
     const int32_t *numbers(int64_t h, int64_t n) {
         numbers_.resize(h * n * 16);
         for (int64_t r = 0; r < h; r++) {
-            for (int64_t k = 0; k < n; k++) put(&numbers_[(r * n + k) * 16], next());
+            for (int64_t k = 0; k < n; k++, next()) put(&numbers_[(r * n + k) * 16], drawn(0));
             rest(n);
         }
         return numbers_.data();
@@ -132,15 +135,11 @@ class Stochastic {
     std::vector<int32_t> numbers_;
     Words *state_ = nullptr;
 
-    void skip() { lane_ = lane_ + 1 == lanes_.count ? 0 : lane_ + 1; }
-
-    Across::Ints next() {
-        Words s = state_[lane_];
+    Across::Ints drawn(int slice) {
+        Words &s = state_[slice * lanes_.count + lane_];
         s ^= s << lanes_.shifts[0][lane_];
         s ^= s >> lanes_.shifts[1][lane_];
         s ^= s << lanes_.shifts[2][lane_];
-        state_[lane_] = s;
-        skip();
         return as<int32_t>(s >> uint32_t(32 - bits_));
     }
 };
@@ -175,6 +174,7 @@ void columns_drawn(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t r
             if constexpr (N == 16) put(out + i * ldy, v);
             else
                 for (int64_t j = 0; j < count; j++) out[i * ldy + j] = v[j];
+            drawn.next();
         }
         drawn.rest(n);
     }

@@ -5,41 +5,52 @@
 
 namespace {
 
-// Calls with k = 0 .. n, and with one of WAYS numbers in turns: that many vectors need not wait for each other.
-constexpr int WAYS = by_registers(2, 2, 2);
+// Calls with k = 0 .. n, and with 0 and 1 in turns: what goes into two sums need not wait as long.
 template <class Call> inline void in_turns(int64_t n, const Call &call) {
     int64_t k = 0;
-    for (; k + WAYS <= n; k += WAYS)
-        for (int way = 0; way < WAYS; way++) call(k + way, way);
-    for (; k < n; k++) call(k, 0);
+    for (; k + 2 <= n; k += 2) {
+        call(k, 0);
+        call(k + 1, 1);
+    }
+    if (k < n) call(k, 0);
 }
 
-// A block of h outer ones from o and n inner ones from i, of `count` channels from c on.
-template <int N, class Rounding, class Sums>
+// A block of h outer ones from o and n inner ones from i, of S times `count` channels from c on, side by side.
+template <int N, int S, class Rounding, class Sums>
 inline void sum_block(const Apart &a, const Units &units, int64_t o, int64_t h, int64_t i, int64_t n, int64_t c,
                       int64_t count, Rounding &rounding, Sums &sums) {
-    Across::Ints largest[WAYS] = {}, odd;
+    Across::Ints largest[S] = {}, odd[S], any = {};
     for (int64_t r = 0; r < h; r++) {
         const float *x = a.x + a.outer[o + r] + c;
-        in_turns(n, [&](int64_t k, int way) {
-            largest[way] = larger(largest[way], Across::load<N>(x + a.inner[i + k], count));
-        });
+        for (int64_t k = 0; k < n; k++)
+            for (int s = 0; s < S; s++) largest[s] = larger(largest[s], Across::load<N>(x + a.inner[i + k] + 16 * s, count));
     }
-    for (int way = 1; way < WAYS; way++) largest[0] = select(largest[way] > largest[0], largest[way], largest[0]);
-    const Unit unit = units.of(largest[0], odd);
+    Unit unit[S];
+    for (int s = 0; s < S; s++) {
+        unit[s] = units.of(largest[s], odd[s]);
+        any |= odd[s];
+    }
+    if (Across::any(any)) {
+        if constexpr (S > 1) {
+            for (int s = 0; s < S; s++) sum_block<N, 1>(a, units, o, h, i, n, c + 16 * s, count, rounding, sums);
+            return;
+        }
+        rounding.outer(o, c);
+        if (sums.any(o, h, i, n, c, count, any, rounding.numbers(h, n))) return;
+    }
     rounding.outer(o, c);
-    if (Across::any(odd) && sums.any(o, h, i, n, c, count, odd, rounding.numbers(h, n))) return;
-    sums.block(i / a.terms, c, unit);
+    sums.block(i / a.terms, c);
     for (int64_t r = 0; r < h; r++) {
         const float *x = a.x + a.outer[o + r] + c, *b = a.b.data + i * a.b.ld + c;
-        Across::Floats p[WAYS] = {};
+        Across::Floats p[S][2] = {};
         in_turns(n, [&](int64_t k, int way) {
-            p[way] += rounding.mantissa(Across::load<N>(x + a.inner[i + k], count), unit)
-                    * Across::load<N>(b + k * a.b.ld, count);
+            for (int s = 0; s < S; s++)
+                p[s][way] += rounding.mantissa(Across::load<N>(x + a.inner[i + k] + 16 * s, count), unit[s], s)
+                           * Across::load<N>(b + k * a.b.ld + 16 * s, count);
+            rounding.next();
         });
-        for (int way = 1; way < WAYS; way++) p[0] += p[way];
-        rounding.rest(n);
-        sums.template add<N>(o + r, c, count, p[0], unit);
+        rounding.rest(n, S);
+        for (int s = 0; s < S; s++) sums.template add<N>(o + r, c, s, count, p[s][0] + p[s][1], unit[s]);
     }
 }
 
@@ -48,7 +59,7 @@ template <class Rounding, class Sums>
 void sum_apart(const Apart &a, const Format &f, int64_t o0, int64_t o1, int64_t chunk, Rounding &rounding,
                Sums &sums) {
     const Units units = Sums::units(a, f);
-    const int64_t strip = up_to(64, a.high), whole = a.channels / 16 * 16;
+    const int64_t strip = up_to(64, a.high), pairs = a.channels / 32 * 32, whole = a.channels / 16 * 16;
     for (int64_t first = o0; first < o1; first += strip) {
         const int64_t last = std::min(first + strip, o1);
         sums.begin(first, last);
@@ -57,9 +68,10 @@ void sum_apart(const Apart &a, const Format &f, int64_t o0, int64_t o1, int64_t 
             for (int64_t o = first; o < last; o += a.high)
                 for (int64_t i = start; i < end; i += a.terms) {
                     const int64_t h = std::min(a.high, last - o), n = std::min(a.terms, end - i);
-                    for (int64_t c = 0; c < whole; c += 16) sum_block<16>(a, units, o, h, i, n, c, 16, rounding, sums);
+                    for (int64_t c = 0; c < pairs; c += 32) sum_block<16, 2>(a, units, o, h, i, n, c, 16, rounding, sums);
+                    if (pairs < whole) sum_block<16, 1>(a, units, o, h, i, n, pairs, 16, rounding, sums);
                     if (whole < a.channels)
-                        sum_block<0>(a, units, o, h, i, n, whole, a.channels - whole, rounding, sums);
+                        sum_block<0, 1>(a, units, o, h, i, n, whole, a.channels - whole, rounding, sums);
                 }
             sums.after(first, last);
         }

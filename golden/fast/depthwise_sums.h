@@ -31,11 +31,13 @@ template <class Rule> class FloatSums {
 
     void begin(int64_t first, int64_t last) { std::fill(y_ + first * a_.channels, y_ + last * a_.channels, 0.0f); }
     void end(int64_t first, int64_t last) { canonical(y_ + first * a_.channels, (last - first) * a_.channels); }
-    void block(int64_t, int64_t, const Unit &) {}
+    void block(int64_t, int64_t) {}
     void after(int64_t, int64_t) {}
 
-    template <int N> void add(int64_t o, int64_t c, int64_t count, const Across::Floats &p, const Unit &unit) {
-        float *y = y_ + o * a_.channels + c;
+    // In the s-th 16 channels from c on.
+    template <int N>
+    void add(int64_t o, int64_t c, int s, int64_t count, const Across::Floats &p, const Unit &unit) {
+        float *y = y_ + o * a_.channels + c + 16 * s;
         const Across::Floats total = plus(Across::load<N>(y, count), Across::Floats(p * unit.step), rule_);
         if constexpr (N == 16) put(y, total);
         else
@@ -102,18 +104,18 @@ class WholeSums {
         last_.assign((last - first) * slices_, Across::Ints{});
     }
 
-    void block(int64_t j, int64_t c, const Unit &unit) {
-        Across::Ints other;
-        get(other, whole_.last + j * whole_.ld + c);
-        power_ = unit.power + other;
+    void block(int64_t j, int64_t c) {
+        other_ = whole_.last + j * whole_.ld + c;
         start_ = j == 0;
     }
 
-    template <int N> void add(int64_t o, int64_t c, int64_t, const Across::Floats &p, const Unit &) {
-        const int64_t at = (o - first_) * slices_ + c / 16;
-        Across::Ints &total = total_[at], &last = last_[at];
-        if (start_) last = power_;
-        align_one(total, last, convert<int32_t>(p), power_);
+    template <int N> void add(int64_t o, int64_t c, int s, int64_t, const Across::Floats &p, const Unit &unit) {
+        const int64_t at = (o - first_) * slices_ + c / 16 + s;
+        Across::Ints &total = total_[at], &last = last_[at], power;
+        get(power, other_ + 16 * s);
+        power += unit.power;
+        if (start_) last = power;
+        align_one(total, last, convert<int32_t>(p), power);
     }
 
     bool any(int64_t, int64_t, int64_t, int64_t, int64_t c, int64_t, const Across::Ints &odd, const int32_t *) {
@@ -129,12 +131,10 @@ class WholeSums {
 
     void end(int64_t first, int64_t last) {
         for (int64_t i = 0; i < (last - first) * slices_; i++) {
-            int32_t total[16], power[16];
-            put(total, total_[i]);
-            put(power, last_[i]);
-            const int64_t c = i % slices_ * 16;
-            round_all(total, power, std::min<int64_t>(16, a_.channels - c), whole_.guard + 1,
-                      y_ + (first + i / slices_) * a_.channels + c, flush_);
+            const int64_t c = i % slices_ * 16, count = std::min<int64_t>(16, a_.channels - c);
+            float *y = y_ + (first + i / slices_) * a_.channels + c, out[16];
+            round_lanes(total_[i], last_[i], whole_.guard + 1, count == 16 ? y : out, flush_);
+            if (count < 16) std::copy_n(out, count, y);
         }
     }
 
@@ -147,7 +147,7 @@ class WholeSums {
     float *y_;
     int64_t slices_, first_ = 0;
     std::vector<Across::Ints> total_, last_;
-    Across::Ints power_;
+    const int32_t *other_ = nullptr;
     bool start_ = false;
 };
 

@@ -1,7 +1,7 @@
 """Compiled products of convolutions in groups of few channels, where a block straddles taps.
 
-They serve rounding ``rne`` where FP32 holds the sums of blocks, and int32 all ``aligned`` sums, and say which groups have
-a block that is out of their range.
+They serve rounding ``rne`` where FP32 holds the sums of blocks, and int32 all ``aligned`` sums, and say which groups
+have a block that is out of their range.
 """
 
 import ctypes

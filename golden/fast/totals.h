@@ -56,6 +56,19 @@ struct Whole {
     int64_t most;
 };
 
+// 16 sums, each an integer times a power of two, less 2^less, as FP32: see round_all().
+inline void round_lanes(const Across::Ints &total, const Across::Ints &power, int32_t less, float *out, const Flush &flush) {
+    const Across::Ints exponent = power - less;
+    if (!Across::any((exponent < -126) | (exponent > 96))) {
+        put(out, convert<float>(total) * as<float>((exponent + 127) << 23));
+        return;
+    }
+    int32_t each[2][16];
+    put(each[0], total);
+    put(each[1], power);
+    round_all(each[0], each[1], 16, less, out, flush);
+}
+
 // In one accumulator of int32.
 class WholeTotals {
   public:
@@ -89,10 +102,7 @@ class WholeTotals {
     }
 
     void read(int64_t at, float *out) const {
-        int32_t total[16], power[16];
-        put(total, total_[at]);
-        put(power, last_[at]);
-        round_all(total, power, 16, whole_.guard + 1, out, flush_);
+        round_lanes(total_[at], last_[at], whole_.guard + 1, out, flush_);
     }
 
   private:
