@@ -325,7 +325,7 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
 
     def _attend(self, query, key, value, key_padding_mask, attn_mask, is_causal, formats, stream):
         """What comes before the output projection (N, heads, L, d), and the weights."""
-        q, k, v = (each.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)     # (N, heads, L, d)
+        q, k, v = (each.view(*each.shape[:2], self.num_heads, self.head_dim).transpose(1, 2)     # (N, heads, L, d)
                    for each in self._projected(query, key, value, formats, stream))
         mask = self._mask(query, key, key_padding_mask, attn_mask, is_causal)
         return functional.scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0, formats,

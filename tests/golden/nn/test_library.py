@@ -12,7 +12,6 @@ from torch.autograd import forward_ad  # noqa: E402
 
 import golden.nn as gn  # noqa: E402
 from golden.study.resnet import resnet20  # noqa: E402
-from tests.cases import sweep  # noqa: E402
 
 F = torch.nn.functional
 
@@ -63,7 +62,7 @@ def gradients(net, run, x):
     return [y.detach(), *(p.grad.clone() for p in net.parameters())]
 
 
-@pytest.mark.parametrize("name", sweep(2, ["convolutions", "transformer"]))
+@pytest.mark.parametrize("name", NETS)
 def test_compiled_without_breaks_to_the_same_bits(name):
     make, data = NETS[name]
     net, x = gn.convert(make(), "hbfp8"), data()
