@@ -9,6 +9,7 @@ end, and the exit status is 1.
 """
 
 import argparse
+import copy
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -123,6 +124,8 @@ def _cases():
 
 
 CASES = _cases()
+#: Cases whose step is compiled, too.
+COMPILED = ("mlp", "resnet20", "attention")
 
 
 def step(net, x, train):
@@ -138,7 +141,8 @@ def step(net, x, train):
 
     def one():
         optimiser.zero_grad()
-        net(x).square().mean().backward()
+        y = net(x)
+        (y.square().mean() if y.dim() else y).backward()
         optimiser.step()
     return one
 
@@ -210,19 +214,56 @@ def rounding(console, repeat, emulator):
     return table
 
 
+class Loss(nn.Module):
+    """A network and its loss, which a compiled step has in one graph."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x):
+        return self.net(x).square().mean()
+
+
+def compiled(console, repeat):
+    """A training step with torch.compile beside the same without, and beside torch's own FP32 so; no graph breaks.
+
+    The first step of both is compared: torch's compiler may join pointwise operations and add in another order.
+    """
+    table = Table("case", "eager ms", "compiled ms", "eager / compiled", "FP32: eager / compiled",
+                  "gradients of other bits, %", "largest difference / norm", title="torch.compile of a training step")
+    for name in COMPILED:
+        case = CASES[name]
+        torch.manual_seed(0)
+        plain, x = Loss(case.make()), torch.randn(case.shape)
+        ours = gn.convert(copy.deepcopy(plain), case.fmt, **case.options)
+        nets = [copy.deepcopy(net) for net in (plain, plain, ours, ours)]
+        runs = [torch.compile(net, fullgraph=True) if i % 2 else net for i, net in enumerate(nets)]
+        for run in runs[2:]:
+            run(x).backward()
+        one, two = (torch.cat([p.grad.flatten() for p in net.parameters()]) for net in nets[2:])
+        times = best([step(run, x, True) for run in runs], 4 * repeat)
+        table.add_row(name, f"{times[2] * 1e3:.2f}", f"{times[3] * 1e3:.2f}", f"{times[2] / times[3]:.2f}",
+                      f"{times[0] / times[1]:.2f}", f"{100 * (one != two).double().mean():.1f}",
+                      f"{(one - two).abs().max() / one.norm():.1e}")
+    console.print(table)
+    return table
+
+
 def main():
     """Run the cases asked for."""
+    known = ["conversion", "rounding", "compiled", *CASES]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", help=f"of conversion, rounding, {', '.join(CASES)}; all by default")
+    parser.add_argument("cases", nargs="*", help=f"of {', '.join(known)}; all by default")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--limit", type=float, help="times FP32 that no training may exceed")
     parser.add_argument("--emulator", help="folder of the research emulator, github.com/parsa-epfl/HBFPEmulator")
     parser.add_argument("--microxcaling", help="folder of github.com/microsoft/microxcaling")
     add_json(parser)
     options = parser.parse_args()
-    unknown = [name for name in options.cases if name not in (*CASES, "conversion", "rounding")]
+    unknown = [name for name in options.cases if name not in known]
     if unknown:
-        parser.error(f"case {unknown[0]!r}: must be of conversion, rounding, {', '.join(CASES)}")
+        parser.error(f"case {unknown[0]!r}: must be of {', '.join(known)}")
     sys.path += [folder for folder in (options.emulator, options.microxcaling) if folder]
     console = Console(width=150)
     table = Table("case", "FP32 ms", "ours ms", "ours / FP32", "emulator / ours", "microxcaling / ours",
@@ -233,6 +274,8 @@ def main():
             tables.append(conversion(console, options.repeat))
         if not options.cases or "rounding" in options.cases:
             tables.append(rounding(console, options.repeat, options.emulator))
+        if not options.cases or "compiled" in options.cases:
+            tables.append(compiled(console, options.repeat))
         for name in options.cases or CASES:
             if name in CASES:
                 cells = measure(CASES[name], options)
