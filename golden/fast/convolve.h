@@ -43,20 +43,21 @@ class Packed {
     Packed(const Values &b, int64_t k) : b_(b), k_(k) {}
 
     // y (+)= a b, `a` of `size` elements converted from format f, in floats where that is exact, else in integers
-    // or in doubles.
+    // or in doubles. `tiny`: a sum that y holds may have bits below 2^-126, so that what follows can lie there.
     void multiply(const float *a, int64_t size, const Format &f, const Span &span, int64_t terms, const Rows &at,
-                  float *y, int64_t ldy, bool more, const Flush &flush) {
-        if (exact(f, *b_.format, terms, span, *b_.span)) {
+                  float *y, int64_t ldy, bool more, bool tiny, const Flush &flush) {
+        if (!tiny && exact(f, *b_.format, terms, span, *b_.span)) {
             by_rule(flush, [&](const auto &rule) { multiply_packed(a, at, get(singles_), b_.n, y, ldy, more, rule); });
             return;
         }
-        if (const int times = passes(f, *b_.format, terms, span, *b_.span)) {
+        const int times = tiny ? 0 : passes(f, *b_.format, terms, span, *b_.span);
+        if (times) {
             if (!pairs_) pairs_.emplace(times, b_.data, b_.ld, 1, b_.n, at, *b_.format, *b_.span);
             pairs_->multiply(PairedRows(a, k_, at, terms, f, span), y, ldy, more, flush);
             return;
         }
         wide_.assign(a, a + size);
-        by_rule(flush, small(span, *b_.span), [&](const auto &rule) {
+        by_rule(flush, tiny || small(span, *b_.span), [&](const auto &rule) {
             multiply_packed(wide_.data(), at, get(doubles_), b_.n, y, ldy, more, rule);
         });
     }
@@ -96,7 +97,7 @@ void patches_product(const Patches &p, const Format &f, int64_t high, int64_t wi
         encode(strip.data(), strip.data(), rows, k, high, wide, f, lanes, span);
         other.multiply(strip.data(), rows * k, f, span, wide,
                        Rows{row.data(), rows, block.data(), terms.data(), int64_t(block.size()), 1}, y + m * b.n, b.n,
-                       false, flush);
+                       false, false, flush);
     }
 }
 
@@ -107,6 +108,7 @@ void patches_turned_product(const Patches &p, const Format &f, int64_t high, int
     std::vector<float> strip(most * k);
     std::vector<int64_t> row(k), block, terms;
     for (int64_t i = 0; i < k; i++) row[i] = i;
+    bool tiny = false;
     for (int64_t m = 0; m < p.pixels; m += most) {
         const int64_t rows = std::min(most, p.pixels - m);
         Span span{1 << 20, -(1 << 20), 0};
@@ -121,7 +123,9 @@ void patches_turned_product(const Patches &p, const Format &f, int64_t high, int
         const Values part{g.data + m * g.ld, g.ld, g.n, g.format, g.span};
         Packed other(part, rows);
         other.multiply(strip.data(), rows * k, f, span, high,
-                       Rows{row.data(), k, block.data(), terms.data(), int64_t(block.size()), k}, y, g.n, m > 0, flush);
+                       Rows{row.data(), k, block.data(), terms.data(), int64_t(block.size()), k}, y, g.n, m > 0, tiny,
+                       flush);
+        tiny |= small(span, *g.span);
     }
 }
 

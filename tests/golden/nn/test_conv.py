@@ -182,3 +182,15 @@ def test_more_pixels_than_a_strip(block, mantissa):
                       (gw.permute(2, 3, 1, 0).reshape(-1, 5), np.ascontiguousarray(rows.T), g)):
         want = matmul_blocks(encode_plain(a, fmt), encode_plain(np.ascontiguousarray(b), fmt, axis=0), plain=True)
         same(got, want)
+
+
+@pytest.mark.parametrize("mantissa", [8, 12, 16])
+def test_a_sum_that_has_become_small_is_flushed_by_a_later_strip(mantissa):
+    # The first pixel's product is 1.5 * 2^-126; pixels of another strip take 2^-126 of it away.
+    x, g = torch.zeros(3, 22500), torch.zeros(2, 22500)
+    x[0, 0], g[0, 0] = 1.5 * 2.0 ** -64, 2.0 ** -62
+    x[0, 22000], x[0, 22002], g[0, 22001], g[0, 22002] = 2.0 ** -39, 2.0 ** -45, 2.0 ** -75, -2.0 ** -81
+    w = torch.ones(2, 3, 1, 1, requires_grad=True)
+    formats = gn.Formats.of(gn.HBFPFormat(mantissa=mantissa, block=(1, 4)))
+    functional.conv2d(x.view(1, 3, 150, 150), w, formats=formats).backward(g.view(1, 2, 150, 150))
+    assert (w.grad == 0).all()
