@@ -1,10 +1,9 @@
-// Batch normalisation of all models of a job in training, and maximum pooling, to torch's bits: see alike.h.
+// Batch normalisation of all models of a job in training, to torch's bits: see alike.h.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 namespace alike {
@@ -166,48 +165,6 @@ inline void gradients(const Norm &norm, const float *x, const float *g, const fl
                     gx[t] = std::fma(m - x[t], k[j], g[t] - middle[j]) * scale * factor;
             });
     });
-}
-
-// Windows of a plane (high, wide), and how many there are.
-struct Windows {
-    int64_t high, wide, kernel[2], stride[2], padding[2], dilation[2], rows, columns;
-};
-
-// Largest number of each window of each plane of x, and where in its plane it is: the first one, or the last NaN.
-inline void largest(const float *x, int64_t planes, const Windows &w, float *y, int64_t *index) {
-    std::vector<int32_t> places(w.columns), starts(w.columns), first(w.kernel[1]), last(w.kernel[1]);
-    for (int64_t c = 0; c < w.columns; c++) {
-        int64_t left = c * w.stride[1] - w.padding[1];
-        while (left < 0) left += w.dilation[1];
-        starts[c] = int32_t(left);
-    }
-    for (int64_t k = 0; k < w.kernel[1]; k++) {         // the windows that have column k inside the plane
-        const int64_t shift = k * w.dilation[1] - w.padding[1];
-        first[k] = int32_t(std::min(w.columns, shift < 0 ? (-shift + w.stride[1] - 1) / w.stride[1] : 0));
-        const int64_t room = w.wide - 1 - shift;
-        last[k] = int32_t(room < 0 ? 0 : std::min(w.columns, room / w.stride[1] + 1));
-    }
-    for (int64_t p = 0; p < planes; p++, x += w.high * w.wide)
-        for (int64_t r = 0; r < w.rows; r++, y += w.columns, index += w.columns) {
-            int64_t top = r * w.stride[0] - w.padding[0];
-            const int64_t below = std::min(top + (w.kernel[0] - 1) * w.dilation[0] + 1, w.high);
-            while (top < 0) top += w.dilation[0];
-            for (int64_t c = 0; c < w.columns; c++) {
-                y[c] = -std::numeric_limits<float>::infinity();
-                places[c] = int32_t(top * w.wide) + starts[c];
-            }
-            for (int64_t i = top; i < below; i += w.dilation[0])
-                for (int64_t k = 0; k < w.kernel[1]; k++) {
-                    const int64_t at = i * w.wide + k * w.dilation[1] - w.padding[1];
-                    for (int64_t c = first[k]; c < last[k]; c++) {      // selected, since to guess a branch fails
-                        const float v = x[at + c * w.stride[1]], found = y[c];
-                        const bool more = !(v <= found) & !(found != found & v == v);
-                        y[c] = more ? v : found;
-                        places[c] = more ? int32_t(at + c * w.stride[1]) : places[c];
-                    }
-                }
-            for (int64_t c = 0; c < w.columns; c++) index[c] = places[c];
-        }
 }
 
 }  // namespace alike

@@ -342,10 +342,6 @@ void hbfp_alike_gradients(int64_t models, const alike::Norm *norms, const float 
     }
 }
 
-void hbfp_alike_largest(const float *x, int64_t planes, const alike::Windows *windows, float *y, int64_t *index) {
-    alike::largest(x, planes, *windows, y, index);
-}
-
 // Sums over the rows of `count` matrices (rows, columns), ascending from the first row.
 void hbfp_row_sums(const float *x, int64_t count, int64_t rows, int64_t columns, float *y) {
     for (int64_t i = 0; i < count; i++, x += rows * columns, y += columns) {

@@ -131,7 +131,6 @@ def load(path: Path) -> ctypes.CDLL:
             ("hbfp_alike_adam", [_I64, _I64, *[_PTR] * 4]),
             ("hbfp_alike_normalise", [_I64, *[_PTR] * 5]),
             ("hbfp_alike_gradients", [_I64, *[_PTR] * 8]),
-            ("hbfp_alike_largest", [_PTR, _I64, *[_PTR] * 3]),
             ("hbfp_emulate", [_PTR, _PTR, _PTR, *[_I64] * 3, _I32]),
             ("hbfp_number_elements", [_PTR, _PTR, _I64, _PTR]),
             ("hbfp_number_blocks", [_PTR, _PTR, *[_I64] * 3, _PTR]),

@@ -20,12 +20,11 @@ from .norms import QuickBatchNorm
 from .own import Together
 from .parameters import Parameters
 from .pointwise import EXACT, ROUNDED, Pointwise
-from .pooling import FusedMaxPool
 
 #: Layers whose models run in one call.
 FUSED = {HBFPLinear: FusedLinear, nn.Linear: FusedFP32Linear, nn.Dropout: NoDropout, SeededDropout: FusedDropout,
          HBFPMultiheadAttention: FusedAttention, nn.MultiheadAttention: FusedFP32Attention, **LOOPED,
-         **dict.fromkeys((nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d), QuickBatchNorm), nn.MaxPool2d: FusedMaxPool,
+         **dict.fromkeys((nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d), QuickBatchNorm),
          HBFPConv2d: StackedConv2d}
 
 

@@ -7,7 +7,7 @@ from .each import Each
 
 #: Exact on each element or sample, wherever it stands: one call for all models.
 EXACT = (nn.ReLU, nn.ReLU6, nn.Hardtanh, nn.LeakyReLU, nn.Threshold, nn.Identity, nn.Flatten, nn.Unflatten,
-         nn.MaxPool1d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d,
+         nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d,
          nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d,
          nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d, nn.AdaptiveMaxPool3d)
 #: Functions whose last bits depend on whether torch takes an element with others as a vector, or alone at the end.

@@ -1,10 +1,9 @@
-"""Batch normalisation and maximum pooling of a job.
+"""Batch normalisation of a job.
 
-Covers: golden/nn/fused/norms.py, golden/nn/fused/pooling.py.
+Covers: golden/nn/fused/norms.py.
 """
 
 import copy
-import itertools
 
 import pytest
 
@@ -95,37 +94,3 @@ def test_batch_norm_without_proof(monkeypatch):
 def test_batch_norm_in_evaluation():
     layers = [nn.BatchNorm2d(8).eval() for _ in range(3)]
     same(layers, torch.randn(12, 8, 4, 4))
-
-
-POOLS = [{"kernel_size": k, "stride": s, "padding": p, "dilation": d, "ceil_mode": c}
-         for k, s, p, d, c in itertools.product((1, 2, (3, 2)), (None, 1, (2, 3)), (0, 1), (1, 2), (False, True))
-         if not (p and k == 1)]
-
-
-def test_maximum_pooling():
-    torch.manual_seed(0)
-    x = torch.randint(-3, 3, (6, 2, 7, 9)).float()                      # equal numbers in a window
-    x[0, 0, 2, 3:5] = torch.nan
-    x[1] = -torch.inf
-    x[2, 0, 1, 1], x[2, 0, 1, 2] = 0.0, -0.0
-    for options in POOLS:
-        layer = nn.MaxPool2d(**options)
-        for last in (False, True):
-            form = torch.channels_last if last else torch.contiguous_format
-            parts = [x.clone(memory_format=torch.contiguous_format).contiguous(memory_format=form).requires_grad_()
-                     for _ in range(2)]
-            y, expected = fused.fuse([layer, copy.deepcopy(layer)])(parts[0]), layer(parts[1])
-            top = torch.randn(y.shape)
-            y.backward(top)
-            expected.backward(top)
-            assert proof.same_bits(y.detach(), expected.detach()), options
-            assert torch.equal(parts[0].grad, parts[1].grad), options
-
-
-def test_pooling_that_torch_refuses_is_refused_in_its_words():
-    for options, message in (({"kernel_size": 2, "padding": 2}, "pad should be at most half"),
-                             ({"kernel_size": 9}, "Output size is too small")):
-        with pytest.raises(RuntimeError, match=message):
-            fused.fuse([nn.MaxPool2d(**options) for _ in range(2)])(torch.randn(2, 1, 4, 4))
-    layers = [nn.MaxPool2d(2, return_indices=True) for _ in range(2)]
-    assert len(fused.fuse(layers)(torch.randn(2, 1, 4, 4))) == 2
