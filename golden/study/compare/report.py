@@ -82,6 +82,7 @@ def picture(user: User, found: Sequence[dict[str, Any]], path: Path) -> None:
 
 
 def _curves(axes, found, colours):
+    starts, least = [], []
     for row in found:
         steps = min(map(len, row["curves"]))
         width = max(1, -(-steps // POINTS))
@@ -91,6 +92,11 @@ def _curves(axes, found, colours):
         mean, spread = points.mean(1), points.std(1)
         axes.plot(ends, mean, color=colours[row["name"]])
         axes.fill_between(ends, mean - spread, mean + spread, color=colours[row["name"]], alpha=0.2, linewidth=0)
+        starts.append(mean[0])
+        least.append((mean - spread).min())
+    height = max(starts) - min(least)
+    if axes.get_ylim()[1] > max(starts) + height:                      # what diverges leaves the picture
+        axes.set_ylim(min(least) - 0.05 * height, max(starts) + 0.25 * height)
     axes.set_xlabel("step")
     axes.set_ylabel("training loss")
 
