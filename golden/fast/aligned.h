@@ -20,6 +20,17 @@ struct Exponents {
 // Adds block sums with the powers `step` to running sums with the powers `last`: the one with the smaller power is shifted
 // right, rounding half up. Integers are twice the law's, which leaves a bit for the half.
 template <class I> inline void align_one(I &total, I &last, const I &fresh, const I &step) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(I) == 64 && sizeof(Element<I>) == 4) {     // shifts by more than all bits leave signs
+        const __m512i ahead = __m512i(step - last);
+        const __mmask16 later = _mm512_cmpgt_epi32_mask(ahead, _mm512_setzero_si512());
+        const I moved = I(_mm512_mask_blend_epi32(later, __m512i(fresh), __m512i(total)));
+        const I kept = I(_mm512_mask_blend_epi32(later, __m512i(total), __m512i(fresh)));
+        total = kept + ((I(_mm512_srav_epi32(__m512i(moved), _mm512_abs_epi32(ahead))) + 1) & -2);
+        last = I(_mm512_max_epi32(__m512i(last), __m512i(step)));
+        return;
+    }
+#endif
     const I most = I{} + Element<I>(8 * sizeof(Element<I>) - 1), ahead = step - last, later = ahead > 0, back = -ahead;
     I shift = select(later, ahead, back);
     shift = select(shift > most, most, shift);

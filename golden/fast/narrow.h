@@ -39,12 +39,11 @@ template <class V, int CUT, bool SMALL> inline auto narrowed_wide(const V &v, co
 template <class V> inline V odd_sum(const V &a, const V &b) {
 #if defined(__AVX512F__)
     if constexpr (sizeof(V) == 64) {
-        constexpr int DOWN = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC, UP = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC,
-                      CUT_OFF = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
-        const __m512 x = __m512(a), y = __m512(b);
-        const __mmask16 rest = _mm512_cmp_ps_mask(_mm512_add_round_ps(x, y, DOWN), _mm512_add_round_ps(x, y, UP), _CMP_LT_OQ);
-        const __m512i sum = _mm512_castps_si512(_mm512_add_round_ps(x, y, CUT_OFF));
-        return V(_mm512_mask_or_epi32(sum, rest, sum, _mm512_set1_epi32(1)));
+        constexpr int DOWN = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC, UP = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
+        const __m512i down = _mm512_castps_si512(_mm512_add_round_ps(__m512(a), __m512(b), DOWN));
+        const __m512i up = _mm512_castps_si512(_mm512_add_round_ps(__m512(a), __m512(b), UP));
+        // Neighbours, of which one is odd, or the same number.
+        return V(_mm512_mask_mov_epi32(up, _mm512_test_epi32_mask(down, _mm512_set1_epi32(1)), down));
     }
 #endif
     const V sum = a + b, part = sum - a, rest = (a - (sum - part)) + (b - part);

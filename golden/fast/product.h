@@ -105,30 +105,83 @@ struct Rows {
     }
 };
 
+// Dot products of all blocks of M rows with N vectors of columns, ascending; rows of b are `ldb` apart. `take` is given the
+// block, the number of a vector (row by row) and the vector, each while the next block is multiplied: what is done with
+// sums runs beside the multiplications.
+template <class T, int M, int N, class Take>
+inline void dot_blocks(const T *a, const int64_t *row, const Rows &at, const T *b, int64_t ldb, const Take &take) {
+    typedef typename Vectors<T>::Type V;
+    constexpr int64_t LANES = Vectors<T>::LANES;
+    constexpr int COUNT = M * N, EACH = COUNT > 16 ? 2 : 1;
+    V sums[COUNT];
+    const T *lines[M];
+    for (int m = 0; m < M; m++) lines[m] = a + row[m];
+    const int64_t blocks = at.blocks, stride = at.stride, *const block = at.block, *const terms = at.terms;
+    for (int64_t j = 0; j < blocks; j++) {
+        V p[M][N] = {};
+        int taken = j ? 0 : COUNT;
+        for (int64_t place = block[j], end = place + terms[j] * stride; place != end; place += stride, b += ldb) {
+            V w[N];
+            for (int n = 0; n < N; n++) get(w[n], b + n * LANES);
+            for (int m = 0; m < M; m++) {
+                const T x = lines[m][place];
+                for (int n = 0; n < N; n++) p[m][n] += w[n] * x;
+            }
+            if (taken < COUNT) {
+                for (int i = 0; i < EACH; i++) take(j - 1, taken + i, sums[taken + i]);
+                taken += EACH;
+            }
+        }
+        for (; taken < COUNT; taken++) take(j - 1, taken, sums[taken]);
+        for (int m = 0; m < M; m++)
+            for (int n = 0; n < N; n++) sums[m * N + n] = p[m][n];
+    }
+    for (int i = 0; i < COUNT && blocks; i++) take(blocks - 1, i, sums[i]);
+}
+
+// Whether adding up takes so long that it should run beside the multiplications, and rows of a panel then.
+template <class Rule> struct Slow : std::false_type {};
+template <int CUT, bool SMALL> struct Slow<Narrow<CUT, SMALL>> : std::true_type {};
+template <class Rule> constexpr int rows_by(int quick, int slow) { return Slow<Rule>::value ? slow : quick; }
+
 // A panel of N vectors of columns; `packed` holds K rows of it. `more`: the sums go on from what y holds. Of N vectors
 // as many at a time as there are registers for their sums.
 template <class T, int N, int ROWS, class Rule>
 void panel(const T *a, const Rows &at, const T *packed, float *y, int64_t ldy, int64_t columns, bool more,
            const Rule &rule) {
     constexpr int AT_ONCE = by_registers(N, 1, 1);
-    constexpr int64_t LANES = N * Vectors<T>::LANES, STEP = AT_ONCE * Vectors<T>::LANES;
+    constexpr int64_t WIDTH = Vectors<T>::LANES, LANES = N * WIDTH, STEP = AT_ONCE * WIDTH;
     float sums[ROWS * LANES];
     for (int64_t m = 0; m < at.count; m += ROWS) {
         int64_t rows = std::min<int64_t>(ROWS, at.count - m);
         std::fill(sums, sums + ROWS * LANES, 0.0f);
         for (int64_t i = 0; more && i < rows; i++)
             std::copy(y + (m + i) * ldy, y + (m + i) * ldy + columns, sums + i * LANES);
-        const T *b = packed;
-        for (int64_t j = 0; j < at.blocks; j++) {
-            const T *from = a + at.block[j];
-            for (int64_t n = 0; n < LANES; n += STEP)
+        if constexpr (Slow<Rule>::value) {
+            for (int64_t n = 0; n < LANES; n += STEP) {
                 if (rows == ROWS)
-                    micro<T, ROWS, AT_ONCE>(from, at.row + m, at.stride, b + n, LANES, at.terms[j], sums + n, LANES, rule);
+                    dot_blocks<T, ROWS, AT_ONCE>(a, at.row + m, at, packed + n, LANES, [&](int64_t, int i, const auto &p) {
+                        add(sums + i / AT_ONCE * LANES + n + i % AT_ONCE * WIDTH, p, rule);
+                    });
                 else
-                    for (int64_t i = 0; i < rows; i++)
-                        micro<T, 1, AT_ONCE>(from, at.row + m + i, at.stride, b + n, LANES, at.terms[j],
-                                             sums + i * LANES + n, LANES, rule);
-            b += at.terms[j] * LANES;
+                    for (int64_t r = 0; r < rows; r++)
+                        dot_blocks<T, 1, AT_ONCE>(a, at.row + m + r, at, packed + n, LANES, [&](int64_t, int i, const auto &p) {
+                            add(sums + r * LANES + n + i * WIDTH, p, rule);
+                        });
+            }
+        } else {
+            const T *b = packed;
+            for (int64_t j = 0; j < at.blocks; j++) {
+                const T *from = a + at.block[j];
+                for (int64_t n = 0; n < LANES; n += STEP)
+                    if (rows == ROWS)
+                        micro<T, ROWS, AT_ONCE>(from, at.row + m, at.stride, b + n, LANES, at.terms[j], sums + n, LANES, rule);
+                    else
+                        for (int64_t i = 0; i < rows; i++)
+                            micro<T, 1, AT_ONCE>(from, at.row + m + i, at.stride, b + n, LANES, at.terms[j],
+                                                 sums + i * LANES + n, LANES, rule);
+                b += at.terms[j] * LANES;
+            }
         }
         for (int64_t i = 0; i < rows; i++)
             for (int64_t n = 0; n < columns; n++) {
@@ -168,22 +221,6 @@ void pack_all(const float *b, int64_t bk, int64_t bn, int64_t k, int64_t n, T *p
     }
 }
 
-// y (rows, n) = sum over blocks of `at`, ascending, of a's dot products with the panels of b.
-template <class T, class Rule>
-void multiply_packed(const T *a, const Rows &at, const T *packed, int64_t n, float *y, int64_t ldy, bool more,
-                     const Rule &rule) {
-    const int64_t k = at.depth();
-    for (int64_t first = 0; first < n; first += panel_width<T>(n - first)) {
-        const int64_t lanes = panel_width<T>(n - first), columns = std::min(lanes, n - first);
-        const T *b = packed + k * first;
-        switch (lanes / Vectors<T>::LANES) {
-            case 4: panel<T, 4, by_registers(6, 6, 2)>(a, at, b, y + first, ldy, columns, more, rule); break;
-            case 2: panel<T, 2, by_registers(8, 6, 2)>(a, at, b, y + first, ldy, columns, more, rule); break;
-            default: panel<T, 1, by_registers(16, 6, 2)>(a, at, b, y + first, ldy, columns, more, rule);
-        }
-    }
-}
-
 // Bytes of a panel that stay in the caches while all rows of a are multiplied with it.
 constexpr int64_t IN_CACHE = 1 << 17;
 
@@ -193,6 +230,27 @@ template <class Call> inline void in_parts(const Rows &at, int64_t terms, const 
         int64_t k = at.terms[first];
         for (last = first + 1; last < at.blocks && k + at.terms[last] <= terms; last++) k += at.terms[last];
         call(Rows{at.row, at.count, at.block + first, at.terms + first, last - first, at.stride});
+    }
+}
+
+// y (rows, n) = sum over blocks of `at`, ascending, of a's dot products with the panels of b.
+template <class T, class Rule>
+void multiply_packed(const T *a, const Rows &at, const T *packed, int64_t n, float *y, int64_t ldy, bool more,
+                     const Rule &rule) {
+    const int64_t k = at.depth();
+    for (int64_t first = 0; first < n; first += panel_width<T>(n - first)) {
+        const int64_t lanes = panel_width<T>(n - first), columns = std::min(lanes, n - first);
+        const T *b = packed + k * first;
+        bool then = more;
+        in_parts(at, IN_CACHE / (lanes * int64_t(sizeof(T))), [&](const Rows &part) {
+            switch (lanes / Vectors<T>::LANES) {
+                case 4: panel<T, 4, by_registers(rows_by<Rule>(6, 5), rows_by<Rule>(6, 4), 2)>(a, part, b, y + first, ldy, columns, then, rule); break;
+                case 2: panel<T, 2, by_registers(8, rows_by<Rule>(6, 4), 2)>(a, part, b, y + first, ldy, columns, then, rule); break;
+                default: panel<T, 1, by_registers(16, rows_by<Rule>(6, 4), 2)>(a, part, b, y + first, ldy, columns, then, rule);
+            }
+            b += part.depth() * lanes;
+            then = true;
+        });
     }
 }
 
