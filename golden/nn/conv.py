@@ -24,7 +24,7 @@ class Conv2d(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, dilation: Sides,
-                formats: Formats, stream: Stream | None, groups: int = 1, kept: Any = None) -> torch.Tensor:
+                formats: Formats, stream: Stream | None, groups: int = 1) -> torch.Tensor:
         """``x`` (N, C, H, W), ``w`` (O, C / groups, kh, kw) -> (N, O, OH, OW), channels last in memory.
 
         With depth in front of H, kh and OH, too, but then without a stream.
@@ -37,10 +37,8 @@ class Conv2d(torch.autograd.Function):
         ctx.last = [unfold.channels_last(part, around) for part in x.detach().chunk(groups, 1)]
         if again.is_unread():
             return x.new_empty(unfold.output_shape(x, w, stride, padding, dilation))
-        if not unfold.compiled(ctx.last[0], (formats.x, formats.w), formats, stream):
-            kept = None
-        parts = [conv_products.over_channels(last, None if kept else unfold.weight_matrix(own), formats.x, formats.w,
-                                             formats, stream, size, stride, dilation, kept)
+        parts = [conv_products.over_channels(last, unfold.weight_matrix(own), formats.x, formats.w, formats, stream,
+                                             size, stride, dilation)
                  for last, own in zip(ctx.last, w.detach().chunk(groups), strict=True)]
         return unviewed(joined(parts).movedim(-1, 1))
 
@@ -59,18 +57,30 @@ class Conv2d(torch.autograd.Function):
             if ctx.needs_input_grad[1]:
                 flat = unfold.channels_last(top, [0] * 2 * len(size))
                 gw.append(conv_products.over_pixels(last, flat, formats, draw, size, stride, dilation))
-        return joined(gx).movedim(-1, 1) if gx else None, joined(gw, 0) if gw else None, *[None] * 7
+        return joined(gx).movedim(-1, 1) if gx else None, joined(gw, 0) if gw else None, *[None] * 6
 
 
 @torch.compiler.disable
 def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stride: tuple[int, int] = (1, 1),
            padding: tuple[int, int] = (0, 0), dilation: tuple[int, int] = (1, 1), groups: int = 1,
-           stream: Stream | None = None, kept: Any = None) -> torch.Tensor:
-    """Convolution of x (N, C, H, W) with w (O, C / groups, kh, kw); zeros around.
+           stream: Stream | None = None) -> torch.Tensor:
+    """Convolution of x (N, C, H, W) with w (O, C / groups, kh, kw); zeros around."""
+    _check_images(x, w, padding, dilation, groups)
+    return convolved(x, w, stride, padding, dilation, formats, stream, groups)
 
-    ``kept`` is the compiled conversion of :func:`golden.nn.unfold.weight_matrix`, without groups, for a call that needs
-    no gradients.
-    """
+
+def frozen_conv2d(x: torch.Tensor, w: torch.Tensor, kept: Any, stride: Sides, padding: Sides, dilation: Sides,
+                  formats: Formats, stream: Stream | None) -> torch.Tensor:
+    """:func:`conv2d` without groups and gradients; ``kept``: :func:`golden.nn.unfold.weight_matrix`, converted."""
+    _check_images(x, w, padding, dilation, 1)
+    last, (stream, _, _) = unfold.channels_last(x.detach(), unfold.around(padding)), by_role(stream)
+    serves = unfold.compiled(last, (formats.x, formats.w), formats, stream)
+    return conv_products.over_channels(last, None if serves else unfold.weight_matrix(w), formats.x, formats.w, formats,
+                                       stream, tuple(w.shape[2:]), stride, dilation,
+                                       kept if serves else None).movedim(-1, 1)
+
+
+def _check_images(x, w, padding, dilation, groups):
     check_float32(input=x, weight=w)
     if x.dim() != 4 or w.dim() != 4 or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
         raise ValueError(f"Shapes of input and weight must be (N, C, H, W) and (O, C / groups, kh, kw), not "
@@ -78,11 +88,10 @@ def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stride: tuple[
     for axis in range(2):
         if x.shape[2 + axis] + 2 * padding[axis] < dilation[axis] * (w.shape[2 + axis] - 1) + 1:
             raise ValueError(f"Kernel must fit the padded input, not {tuple(w.shape[2:])} in {tuple(x.shape[2:])}")
-    return convolved(x, w, stride, padding, dilation, formats, stream, groups, kept)
 
 
 def convolved(x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, dilation: Sides, formats: Formats,
-              stream: Stream | None, groups: int, kept: Any = None) -> torch.Tensor:
+              stream: Stream | None, groups: int) -> torch.Tensor:
     """The convolution, of checked shapes, the quickest way that serves; volumes have a stream where they are depthwise.
     """
     if groups > 1 and Depthwise.serves(x, w, groups, formats, stream):
@@ -93,4 +102,4 @@ def convolved(x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, d
         return AlikeGroups.apply(x, w, stride, padding, dilation, formats, groups)
     if groups > 1 and x.numel() and x.dim() == 4 and StackedGroups.serves(x, formats):
         return StackedGroups.apply(x, w, stride, padding, dilation, formats, groups)
-    return Conv2d.apply(x, w, stride, padding, dilation, formats, stream, groups, kept)
+    return Conv2d.apply(x, w, stride, padding, dilation, formats, stream, groups)

@@ -88,15 +88,17 @@ class Frozen:
         """Whether a call may use kept weights: it needs no gradient, and weights can be kept for such calls."""
         if not isinstance(x, torch.Tensor) or foreign(x) or torch.jit.is_tracing():
             return False                                 # the general way says why
-        if torch.is_grad_enabled() and (x.requires_grad or any(p.requires_grad for p in layer.parameters())):
+        own = [p for p in layer._parameters.values() if p is not None]       # quicker than parameters()
+        parameters = [*layer.parameters()] if layer._modules else own
+        if torch.is_grad_enabled() and (x.requires_grad or any(p.requires_grad for p in parameters)):
             return False
         if torch.onnx.is_in_onnx_export():
             return False
-        if again.transformed(x, *layer.parameters()) or library.traced(x, formats, stream) or watcher():
+        if again.transformed(x, *parameters) or library.traced(x, formats, stream) or watcher():
             return False
         return (kernels.library() is not None and formats.w.rounding != "stochastic" and formats.mode == "hbfp"
                 and formats.order == "block" and formats.accumulate == "fp32"
-                and all(on_host(t) and t.dtype == torch.float32 for t in (x, *layer.parameters())))
+                and all(on_host(t) and t.dtype == torch.float32 for t in (x, *parameters)))
 
     def _refresh(self, key, sources, fmt, convert):
         made_of = fmt, [(t._version, t.data_ptr(), t.stride(), t.is_neg()) for t in sources]
@@ -144,8 +146,7 @@ class Frozen:
             return None
         sources = [layer.weight, *layer.buffers(recurse=False)]
         weight, kept = self._refresh("weight", sources, formats.w, lambda: _matrix(layer.used_weight(), formats.w))
-        y = conv.conv2d(x, weight, formats, stride=layer.stride, padding=padding,
-                        dilation=layer.dilation, stream=stream, kept=kept)
+        y = conv.frozen_conv2d(x, weight, kept, layer.stride, padding, layer.dilation, formats, stream)
         note("conv2d", formats, y.numel() * layer.weight[0].numel())
         return y if layer.bias is None else y + layer.bias.detach()[:, None, None]
 
