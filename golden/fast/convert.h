@@ -74,22 +74,27 @@ inline bool plain_range(int32_t top, const Format &f) {
         && (f.rounding != 2 || f.noise_bits <= 24 - f.magnitude);
 }
 
+// `scale`: what scale_of() says.
 template <int ROUNDING>
-inline float plain(float x, float step, float magic, float limit, int32_t top, const Format &f, int32_t noise) {
+inline float plain(float x, float step, float scale, float limit, const Format &f, int32_t noise) {
     if (ROUNDING == 0) {
-        float v = (x + magic) - magic;
+        float v = (x + scale) - scale;
         v = v < -limit ? -limit : v;
         return v > limit ? limit : v;
     }
-    const uint32_t w = word(x);
-    const int32_t shift = std::min(top - field_of(w) + 24 - f.magnitude - (ROUNDING == 2 ? f.noise_bits : 0), 31);
-    int32_t m = int32_t((w & 0x7FFFFF) | 1 << 23) >> shift;
+    int32_t m = int32_t(std::fabs(x) * scale);                      // at most 24 bits, cut off
     if (ROUNDING == 2) m = (m + noise) >> f.noise_bits;
     const float v = float(std::min(m, (1 << f.magnitude) - 1)) * step;
-    return real(word(v) | (w & 0x80000000)) + 0.0f;                 // -0 becomes 0
+    return real(word(v) | (word(x) & 0x80000000)) + 0.0f;           // -0 becomes 0
 }
 
 inline float step_of(int32_t top, const Format &f) { return real(uint32_t(top + 1 - f.magnitude) << 23); }
+
+// What is added to round to steps; else what makes integers of the bits that count.
+template <int ROUNDING> inline float scale_of(int32_t top, const Format &f) {
+    if (ROUNDING == 0) return step_of(top, f) * 12582912.0f;
+    return real(uint32_t(253 - top + f.magnitude + (ROUNDING == 2 ? f.noise_bits : 0)) << 23);
+}
 
 // The largest magnitude of n elements, as bits; N, if not 0, is n at compile time.
 template <int N>
@@ -101,11 +106,52 @@ inline uint32_t largest_of(const float *x, int64_t n) {
 }
 
 template <int ROUNDING, int N>
-inline void plain_block(const float *x, float *y, const int32_t *noise, int64_t n, int32_t top, const Format &f) {
-    const float step = step_of(top, f), magic = step * 12582912.0f, limit = step * float((1 << f.magnitude) - 1);
+inline void plain_block(const float *x, float *y, const int32_t *noise, int64_t n, float step, float scale, const Format &f) {
+    const float limit = step * float((1 << f.magnitude) - 1);
+#pragma GCC ivdep                                                   // y may be x
 #pragma GCC unroll 1
     for (int64_t j = 0; j < (N ? N : n); j++)
-        y[j] = plain<ROUNDING>(x[j], step, magic, limit, top, f, ROUNDING == 2 ? noise[j] : 0);
+        y[j] = plain<ROUNDING>(x[j], step, scale, limit, f, ROUNDING == 2 ? noise[j] : 0);
+}
+
+// Four numbers, and the larger of each two.
+typedef int32_t Quad __attribute__((vector_size(16)));
+inline Quad larger(const Quad &a, const Quad &b) { return a > b ? a : b; }
+
+// The largest magnitudes of a block of N elements, as bits: one of every fourth.
+template <int N> inline Quad largest_fourths(const float *x) {
+    Quad largest = {};
+#pragma GCC unroll 8
+    for (int j = 0; j < N; j += 4) {
+        Quad w;
+        std::memcpy(&w, x + j, sizeof w);
+        largest = larger(largest, w & 0x7FFFFFFF);
+    }
+    return largest;
+}
+
+// Four neighbouring blocks of N elements, if all may be rounded by float arithmetic, and what they add to the extremes
+// `low` and `high` of their largest exponent fields.
+template <int ROUNDING, int N>
+inline bool four_blocks(const float *x, float *y, const int32_t *noise, int32_t bottom, int32_t roof, const Format &f,
+                        Quad &low, Quad &high) {
+    const Quad a = largest_fourths<N>(x), b = largest_fourths<N>(x + N), c = largest_fourths<N>(x + 2 * N),
+               d = largest_fourths<N>(x + 3 * N), even = {0, 4, 1, 5}, odd = {2, 6, 3, 7}, lower = {0, 1, 4, 5},
+               upper = {2, 3, 6, 7};
+    const Quad ab = larger(__builtin_shuffle(a, b, even), __builtin_shuffle(a, b, odd));
+    const Quad cd = larger(__builtin_shuffle(c, d, even), __builtin_shuffle(c, d, odd));
+    const Quad top = larger(__builtin_shuffle(ab, cd, lower), __builtin_shuffle(ab, cd, upper)) >> 23;
+    const Quad outside = (top < bottom) | (top > roof);
+    int64_t any[2];
+    std::memcpy(any, &outside, sizeof any);
+    if (any[0] | any[1]) return false;
+    low = top < low ? top : low;
+    high = larger(high, top);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        plain_block<ROUNDING, N>(x + i * N, y + i * N, ROUNDING == 2 ? noise + i * N : nullptr, N, step_of(top[i], f),
+                                 scale_of<ROUNDING>(top[i], f), f);
+    return true;
 }
 
 // Blocks of one row, n elements each.
@@ -113,8 +159,19 @@ template <int ROUNDING>
 void segments(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
               int64_t rows, int64_t columns, int64_t wide, const Format &f, Span &span) {
     int32_t lowest = 1 << 20, highest = -1;
+    const int32_t bottom = std::max(64, f.lowest + 126);
+    const int32_t roof = ROUNDING != 2 || f.noise_bits <= 24 - f.magnitude ? std::min(220, f.highest + 126) : -1;
+    Quad low = Quad{} + lowest, high = Quad{} + highest;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c += wide) {
+            const float *four = x + r * ldx + c;
+            while ((wide == 16 || wide == 32) && columns - c >= 4 * wide
+                   && (wide == 16 ? four_blocks<ROUNDING, 16> : four_blocks<ROUNDING, 32>)(
+                       four, y + r * ldy + c, ROUNDING == 2 ? noise + r * ldn + c : nullptr, bottom, roof, f, low, high)) {
+                four += 4 * wide;
+                c += 4 * wide;
+            }
+            if (c == columns) break;
             const int64_t n = std::min(wide, columns - c);
             const float *in = x + r * ldx + c;
             float *out = y + r * ldy + c;
@@ -132,10 +189,15 @@ void segments(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t 
             }
             lowest = std::min(lowest, top);
             highest = std::max(highest, top);
-            if (n == 16) plain_block<ROUNDING, 16>(in, out, u, n, top, f);
-            else if (n == 32) plain_block<ROUNDING, 32>(in, out, u, n, top, f);
-            else plain_block<ROUNDING, 0>(in, out, u, n, top, f);
+            const float step = step_of(top, f), scale = scale_of<ROUNDING>(top, f);
+            if (n == 16) plain_block<ROUNDING, 16>(in, out, u, n, step, scale, f);
+            else if (n == 32) plain_block<ROUNDING, 32>(in, out, u, n, step, scale, f);
+            else plain_block<ROUNDING, 0>(in, out, u, n, step, scale, f);
         }
+    for (int i = 0; i < 4; i++) {
+        lowest = std::min(lowest, low[i]);
+        highest = std::max(highest, high[i]);
+    }
     if (highest >= 0) {
         span.low = std::min(span.low, lowest - 126 - f.magnitude);
         span.high = std::max(span.high, highest - 126);
@@ -160,8 +222,8 @@ void bands(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *no
             float *out = y + r * ldy + c;
             const int32_t *u = ROUNDING == 2 ? noise + r * ldn + c : nullptr;
             uint32_t largest[most] = {};
-            int32_t top[most], odd = 0, low = 1 << 20, up = -1;
-            float step[most], magic[most], limit[most];
+            int32_t odd = 0, low = 1 << 20, up = -1;
+            float step[most], scale[most], limit[most];
             for (int64_t i = 0; i < h; i++)
                 for (int64_t j = 0; j < n; j++)
                     largest[j] = std::max(largest[j], word(in[i * ldx + j]) & 0x7FFFFFFF);
@@ -176,9 +238,9 @@ void bands(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *no
                 odd |= !zero & ((t < bottom) | (t > roof));
                 low = std::min(low, zero ? 1 << 20 : t);
                 up = std::max(up, zero ? -1 : t);
-                top[j] = zero ? 1 << 20 : t;                        // shifts everything out
-                float s = step_of(zero ? 64 : t, f);
-                magic[j] = s * 12582912.0f;
+                const int32_t own = std::min(std::max(t, bottom), roof);
+                float s = step_of(own, f);
+                scale[j] = scale_of<ROUNDING>(own, f);
                 limit[j] = zero ? 0.0f : s * limit_steps;
                 step[j] = zero ? 0.0f : s;
             }
@@ -191,8 +253,9 @@ void bands(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *no
             lowest = std::min(lowest, low);
             highest = std::max(highest, up);
             for (int64_t i = 0; i < h; i++)
+#pragma GCC ivdep                                                   // y may be x
                 for (int64_t j = 0; j < n; j++)
-                    out[i * ldy + j] = plain<ROUNDING>(in[i * ldx + j], step[j], magic[j], limit[j], top[j], f,
+                    out[i * ldy + j] = plain<ROUNDING>(in[i * ldx + j], step[j], scale[j], limit[j], f,
                                                        ROUNDING == 2 ? u[i * ldn + j] : 0) + 0.0f;
         }
     }
@@ -269,15 +332,6 @@ void convert(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *
     else segments<2>(x, ldx, y, ldy, noise, ldn, rows, columns, wide, f, span);
 }
 
-// y (columns, rows) = x (rows, columns) turned.
-inline void turn(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t rows, int64_t columns) {
-    constexpr int64_t SIDE = 16;
-    for (int64_t r = 0; r < rows; r += SIDE)
-        for (int64_t c = 0; c < columns; c += SIDE)
-            for (int64_t j = c; j < std::min(c + SIDE, columns); j++)
-                for (int64_t i = r; i < std::min(r + SIDE, rows); i++) y[j * ldy + i] = x[i * ldx + j];
-}
-
 // The same with noise from the generators, which give it in the order of the hardware's stream.
 void convert_drawn(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t rows, int64_t columns, int64_t high,
                    int64_t wide, const Format &f, Lanes &lanes, Span &span) {
@@ -315,6 +369,23 @@ inline double power(int32_t exponent) {                            // 2^exponent
     return y;
 }
 
+// One block of n elements that have been converted to `values`: N, if not 0, is n.
+template <int N, class INT>
+inline void block_mantissas(const float *x, const float *values, INT *m, int64_t n, int32_t &exponent, uint8_t &invalid,
+                            const Format &f) {
+    const int32_t top = int32_t(largest_of<N>(x, n) >> 23), e = std::min(std::max(top - 126, f.lowest), f.highest);
+    exponent = e;
+    invalid = top == 255;
+    const double unit = power(f.magnitude - e);
+    if (top == 255) std::fill_n(m, n, INT(0));
+    else if (std::abs(f.magnitude - e) <= 126) {
+        const float single = float(unit);
+#pragma GCC unroll 1
+        for (int64_t j = 0; j < (N ? N : n); j++) m[j] = INT(values[j] * single);
+    } else
+        for (int64_t j = 0; j < n; j++) m[j] = INT(double(values[j]) * unit);
+}
+
 // One band of blocks, h <= high rows: mantissas (as INT), and exponent and flag of each block.
 template <class INT>
 void mantissas(const float *x, int64_t ldx, INT *m, int64_t ldm, int32_t *exponent, uint8_t *invalid,
@@ -326,16 +397,8 @@ void mantissas(const float *x, int64_t ldx, INT *m, int64_t ldm, int32_t *expone
     if (high == 1 && h == 1) {                                      // block by block, each in one go
         for (int64_t c = 0, b = 0; c < columns; c += wide, b++) {
             const int64_t n = std::min(wide, columns - c);
-            const int32_t top = int32_t(largest_of<0>(x + c, n) >> 23);
-            const int32_t e = std::min(std::max(top - 126, f.lowest), f.highest);
-            exponent[b] = e;
-            invalid[b] = top == 255;
-            const double unit = power(f.magnitude - e);
-            if (top == 255) std::fill(m + c, m + c + n, INT(0));
-            else if (std::abs(f.magnitude - e) <= 126)
-                for (int64_t j = c; j < c + n; j++) m[j] = INT(values[j] * float(unit));
-            else
-                for (int64_t j = c; j < c + n; j++) m[j] = INT(double(values[j]) * unit);
+            (n == 16 ? block_mantissas<16, INT> : n == 32 ? block_mantissas<32, INT> : block_mantissas<0, INT>)(
+                x + c, &values[c], m + c, n, exponent[b], invalid[b], f);
         }
         return;
     }

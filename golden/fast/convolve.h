@@ -21,6 +21,33 @@ struct Patches {
     }
 };
 
+// Elements of all patches, each behind each other, of patches that lie equally far apart in runs.
+class Columns {
+  public:
+    explicit Columns(const Patches &p) : p_(p) {
+        for (int64_t i = 0, next; i < p.pixels; i = next) {
+            const int64_t step = i + 1 < p.pixels ? p.row[i + 1] - p.row[i] : 1;
+            for (next = i + 1; next < p.pixels && p.row[next] - p.row[next - 1] == step;) next++;
+            runs_.push_back({p.row[i], step, next - i});
+        }
+    }
+
+    void gather(int64_t column, float *out) const {
+        const float *from = p_.x + p_.segment[column / p_.length] + column % p_.length;
+        for (const Run &run : runs_) {
+            line_of(from + run.first, run.step, out, run.count);
+            out += run.count;
+        }
+    }
+
+  private:
+    struct Run {
+        int64_t first, step, count;
+    };
+    const Patches &p_;
+    std::vector<Run> runs_;
+};
+
 // The other operand, converted: (rows, n) with `ld` between rows.
 struct Values {
     const float *data;
@@ -43,9 +70,10 @@ class Packed {
     Packed(const Values &b, int64_t k) : b_(b), k_(k) {}
 
     // y (+)= a b, `a` of `size` elements converted from format f, in floats where that is exact, else in integers
-    // or in doubles. `tiny`: a sum that y holds may have bits below 2^-126, so that what follows can lie there.
-    void multiply(const float *a, int64_t size, const Format &f, const Span &span, int64_t terms, const Rows &at,
-                  float *y, int64_t ldy, bool more, bool tiny, const Flush &flush) {
+    // or in doubles. Rows that lie along K are `length` elements. `tiny`: a sum that y holds may have bits below 2^-126, so
+    // that what follows can lie there.
+    void multiply(const float *a, int64_t size, int64_t length, const Format &f, const Span &span, int64_t terms,
+                  const Rows &at, float *y, int64_t ldy, bool more, bool tiny, const Flush &flush) {
         if (!tiny && exact(f, *b_.format, terms, span, *b_.span)) {
             by_rule(flush, [&](const auto &rule) { multiply_packed(a, at, get(singles_), b_.n, y, ldy, more, rule); });
             return;
@@ -53,7 +81,7 @@ class Packed {
         const int times = tiny ? 0 : passes(f, *b_.format, terms, span, *b_.span);
         if (times) {
             if (!pairs_) pairs_.emplace(times, b_.data, b_.ld, 1, b_.n, at, *b_.format, *b_.span);
-            pairs_->multiply(PairedRows(a, k_, at, terms, f, span), y, ldy, more, flush);
+            pairs_->multiply(PairedRows(a, length, at, terms, f, span), y, ldy, more, flush);
             return;
         }
         wide_.assign(a, a + size);
@@ -95,7 +123,7 @@ void patches_product(const Patches &p, const Format &f, int64_t high, int64_t wi
         Span span{1 << 20, -(1 << 20), 0};
         p.gather(m, rows, strip.data());
         encode(strip.data(), strip.data(), rows, k, high, wide, f, lanes, span);
-        other.multiply(strip.data(), rows * k, f, span, wide,
+        other.multiply(strip.data(), rows * k, k, f, span, wide,
                        Rows{row.data(), rows, block.data(), terms.data(), int64_t(block.size()), 1}, y + m * b.n, b.n,
                        false, false, flush);
     }
@@ -122,10 +150,38 @@ void patches_turned_product(const Patches &p, const Format &f, int64_t high, int
         }
         const Values part{g.data + m * g.ld, g.ld, g.n, g.format, g.span};
         Packed other(part, rows);
-        other.multiply(strip.data(), rows * k, f, span, high,
+        other.multiply(strip.data(), rows * k, k, f, span, high,
                        Rows{row.data(), k, block.data(), terms.data(), int64_t(block.size()), k}, y, g.n, m > 0, tiny,
                        flush);
         tiny |= small(span, *g.span);
+    }
+}
+
+// The same with blocks of one column that draw noise, column after column.
+void patches_turned_drawn(const Patches &p, const Format &f, int64_t high, Lanes &lanes, const Values &g, float *y,
+                          const Flush &flush) {
+    // Not a power of two between columns: what is read together would share one set of the cache.
+    const int64_t k = p.columns(), length = p.pixels + 16, most = up_to(131072 / length, 24);
+    std::vector<float> strip(most * length);
+    std::vector<int64_t> row(most), block, terms;
+    for (int64_t i = 0; i < most; i++) row[i] = i * length;
+    for (int64_t i = 0; i < p.pixels; i += high) {
+        block.push_back(i);
+        terms.push_back(std::min(high, p.pixels - i));
+    }
+    Packed other(g, p.pixels);
+    const Columns columns_of(p);
+    for (int64_t c = 0; c < k; c += most) {
+        const int64_t columns = std::min(most, k - c);
+        Span span{1 << 20, -(1 << 20), 0};
+        for (int64_t i = 0; i < columns; i++) {
+            float *line = &strip[i * length];
+            columns_of.gather(c + i, line);
+            convert_drawn(line, length, line, length, 1, p.pixels, 1, high, f, lanes, span);
+        }
+        other.multiply(strip.data(), columns * length, length, f, span, high,
+                       Rows{row.data(), columns, block.data(), terms.data(), int64_t(block.size()), 1}, y + c * g.n, g.n,
+                       false, false, flush);
     }
 }
 

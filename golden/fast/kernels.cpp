@@ -175,15 +175,18 @@ void hbfp_lay(const float *x, const int64_t *s, float *y) {
                 else if (!turned)
                     for (int64_t l = 0; l < c; l++)
                         std::copy_n(from + l * sc + first, last - first, to + l * yc + first);
+                else if (sw == 1 && yc == 1)
+                    turn(from + k * sc + first, sc, to + first * yw + k, yw, std::min(SIDE, c - k), last - first);
+                else if (sc == 1 && yw == 1)
+                    turn(from + first * sw + k, sw, to + first + k * yc, yc, last - first, std::min(SIDE, c - k));
                 else
-                    for (int64_t j = first; j < last; j += SIDE)
-                        for (int64_t l = k; l < std::min(k + SIDE, c); l++)
-                            for (int64_t m = j; m < std::min(j + SIDE, last); m++) to[m * yw + l * yc] = from[l * sc + m * sw];
+                    for (int64_t l = k; l < std::min(k + SIDE, c); l++)
+                        for (int64_t m = first; m < last; m++) to[m * yw + l * yc] = from[l * sc + m * sw];
             }
     }
 }
 
-// See patches_product() and patches_turned_product(). `lanes` may be null.
+// See patches_product(), patches_turned_product() and patches_turned_drawn(). `lanes` may be null.
 void hbfp_patches(const Patches *p, const Format *f, int64_t high, int64_t wide, Lanes *lanes, const Values *b, float *y,
                   int64_t first, int64_t last, const Flush *flush) {
     patches_product(*p, *f, high, wide, lanes, *b, y, first, last, *flush);
@@ -191,7 +194,8 @@ void hbfp_patches(const Patches *p, const Format *f, int64_t high, int64_t wide,
 
 void hbfp_patches_turned(const Patches *p, const Format *f, int64_t high, int64_t wide, Lanes *lanes, const Values *g,
                          float *y, const Flush *flush) {
-    patches_turned_product(*p, *f, high, wide, lanes, *g, y, *flush);
+    if (lanes && wide == 1) patches_turned_drawn(*p, *f, high, *lanes, *g, y, *flush);
+    else patches_turned_product(*p, *f, high, wide, lanes, *g, y, *flush);
 }
 
 // See depthwise.h. `drawing` may be null.

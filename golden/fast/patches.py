@@ -104,7 +104,7 @@ def turned_product(patches: Patches, fmt: HBFPFormat, other: Values, stream: lan
                    sums: str = "fp32") -> np.ndarray:
     """q(patches)^T times ``other`` (pixels, n), blocks along the pixels or tiles: (columns, n) float32.
 
-    A stream serves tiles alone: blocks along the pixels draw column by column.
+    With a ``stream`` blocks along the pixels draw column by column.
     """
     y = np.empty((patches.columns, other.n), np.float32)
     form, flush, (high, wide) = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals, sums), block_sides(fmt, 0)

@@ -2,6 +2,7 @@
 // A compiler takes a vector that is wider than the registers apart in memory, element by element at times.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -99,6 +100,47 @@ template <class T, class V> inline void get_whole(V &v, const int32_t *from) {
 template <class T, int B> inline void get_whole(Split<T, B> &v, const int32_t *from) {
     get_whole<T>(v.low, from);
     get_whole<T>(v.high, from + Split<T, B>::HALF);
+}
+
+// y = n numbers that lie `step` apart.
+template <int STEP> inline void line_of(const float *x, int64_t step, float *y, int64_t n) {
+    const int64_t apart = STEP ? STEP : step;
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16)
+#pragma GCC ivdep
+        for (int64_t j = 0; j < 16; j++) y[i + j] = x[(i + j) * apart];
+    for (; i < n; i++) y[i] = x[i * apart];
+}
+inline void line_of(const float *x, int64_t step, float *y, int64_t n) {
+    (step == 1 ? line_of<1> : step == 2 ? line_of<2> : line_of<0>)(x, step, y, n);
+}
+
+// y (columns, rows) = x (rows, columns) turned: squares of 16 for the caches, of 4 in registers.
+inline void turn(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t rows, int64_t columns) {
+    typedef float Four __attribute__((vector_size(16)));
+    typedef int32_t Places __attribute__((vector_size(16)));
+    constexpr int64_t SIDE = 16;
+    constexpr Places EVEN = {0, 4, 1, 5}, ODD = {2, 6, 3, 7}, LOWER = {0, 1, 4, 5}, UPPER = {2, 3, 6, 7};
+    for (int64_t top = 0; top < rows; top += SIDE)
+        for (int64_t left = 0; left < columns; left += SIDE)
+            for (int64_t r = top; r < std::min(top + SIDE, rows); r += 4)
+                for (int64_t c = left; c < std::min(left + SIDE, columns); c += 4) {
+                    const float *from = x + r * ldx + c;
+                    float *to = y + c * ldy + r;
+                    if (r + 4 > rows || c + 4 > columns) {
+                        for (int64_t j = 0; j < std::min<int64_t>(4, columns - c); j++)
+                            for (int64_t i = 0; i < std::min<int64_t>(4, rows - r); i++) to[j * ldy + i] = from[i * ldx + j];
+                        continue;
+                    }
+                    Four line[4];
+                    for (int i = 0; i < 4; i++) get(line[i], from + i * ldx);
+                    const Four ab = __builtin_shuffle(line[0], line[1], EVEN), cd = __builtin_shuffle(line[2], line[3], EVEN);
+                    const Four ef = __builtin_shuffle(line[0], line[1], ODD), gh = __builtin_shuffle(line[2], line[3], ODD);
+                    put(to, __builtin_shuffle(ab, cd, LOWER));
+                    put(to + ldy, __builtin_shuffle(ab, cd, UPPER));
+                    put(to + 2 * ldy, __builtin_shuffle(ef, gh, LOWER));
+                    put(to + 3 * ldy, __builtin_shuffle(ef, gh, UPPER));
+                }
 }
 
 }  // namespace

@@ -14,14 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 
 from hbfp.format import HBFPFormat
 
-from ..fast import kernels, lanes, patches, products
+from ..fast import lanes, patches, products
 from ..noise import Stream
-from . import converted, integers, portable, shared, unfold
+from . import converted, integers, portable, shared, strided, unfold
 from .formats import Formats
 from .memory import array
 from .phases import Phase, phases
@@ -37,16 +36,13 @@ def _drawn(rows, columns, fmt):
 
 
 def over_channels(x: torch.Tensor, w: Any, fmt: HBFPFormat, w_fmt: HBFPFormat, formats: Formats, stream: Stream | None,
-                  size: Sides, stride: Sides, dilation: Sides, kept: Any = None, span: Any = None) -> torch.Tensor:
-    """Patches of channels-last ``x`` times ``w`` (K, O), of which ``kept`` may be the conversion: (N, OH, OW, O).
-
-    With a ``span``, ``x`` is converted already, element by element, and the compiled ways serve.
-    """
+                  size: Sides, stride: Sides, dilation: Sides, kept: Any = None) -> torch.Tensor:
+    """Patches of channels-last ``x`` times ``w`` (K, O), of which ``kept`` may be the conversion: (N, OH, OW, O)."""
     view, c = unfold.view(x, size, stride, dilation), x.shape[-1]
     out = view.shape[:x.dim() - 1]
     once = c % fmt.terms == 0 and not fmt.square and not w_fmt.square
     if unfold.compiled(x, (fmt, w_fmt), formats, stream) and once:
-        a, a_span = (array(x), span) if span is not None else unfold.encoded(array(x.view(-1, c)), fmt, stream)
+        a, a_span = unfold.encoded(array(x.view(-1, c)), fmt, stream)
         b, b_span = kept or unfold.encoded(array(w), w_fmt, stream, 0)
         rows, blocks = unfold.offsets(tuple(x.shape), size, stride, dilation, fmt.terms)
         y = products.multiply(a, b, fmt, w_fmt, a_span, b_span, rows=rows, blocks=blocks, sums=formats.accumulate)
@@ -111,23 +107,15 @@ def _over_pixels(x, g, formats, stream, size, stride, dilation):
     if found is not None:
         return torch.from_numpy(found)
     view, dims = unfold.view(x, size, stride, dilation), x.dim() - 1
-    pixels, taps, c, out = view.shape[:dims].numel(), view.shape[dims:-1], x.shape[-1], g.shape[-1]
-    flat = g.reshape(pixels, out)
+    pixels = view.shape[:dims].numel()
+    flat = g.reshape(pixels, g.shape[-1])
     if unfold.compiled(x, (formats.x, formats.g), formats, stream):
         b, b_span = unfold.encoded(array(flat), formats.g, stream, 0)
         draws = unfold.draws(formats.x, stream)
-        if draws is None or formats.x.square:
-            y = patches.turned_product(unfold.patch_rows(x, size, stride, dilation), formats.x,
-                                       patches.Values.of(b, formats.g, b_span), draws, formats.accumulate)
-            return torch.from_numpy(y)
-        if b.strides[1] != 4:                          # once, rather than in each of the products below
-            b = kernels.turned(b.T)
-        y, source = np.empty((*taps, c, out), np.float32), array(view)
-        for tap in np.ndindex(*taps):                  # tap by tap: noise is drawn column by column
-            column = source[(slice(None),) * dims + tap].reshape(pixels, c)
-            a, a_span = lanes.encoded(column, formats.x, draws, axis=0)
-            products.multiply(a.T, b, formats.x, formats.g, a_span, b_span, out=y[tap], sums=formats.accumulate)
-        return torch.from_numpy(y).view(-1, out)
+        rows = (unfold.plane_columns if draws is not None and not formats.x.square else unfold.patch_rows)(
+            x, size, stride, dilation)
+        y = patches.turned_product(rows, formats.x, patches.Values.of(b, formats.g, b_span), draws, formats.accumulate)
+        return torch.from_numpy(y)
     if unfold.integers(x, (formats.x, formats.g), formats):
         y = integers.over_pixels(x, flat, formats, size, stride, dilation)
         if y is not None:
@@ -140,17 +128,16 @@ def _over_pixels(x, g, formats, stream, size, stride, dilation):
 def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], stride: Sides, padding: Sides,
                    dilation: Sides, formats: Formats, stream: Stream | None) -> torch.Tensor:
     """Gradient (N, H, W, C) of the input: ``g`` convolved with the turned taps of ``w`` that each phase meets."""
-    found, span = phases(w.shape[2:], shape[2:], stride, padding, dilation), None
-    once = g.shape[1] % formats.g.terms == 0 and not (formats.stochastic or formats.g.square or formats.w.square)
-    if len(found) > 1 and once and unfold.compiled(g, (formats.g, formats.w), formats, stream):
-        last = unfold.channels_last(g, [0] * 2 * len(found[0].size))
-        values, span = kernels.encoded(array(last.view(-1, g.shape[1])), formats.g)       # once for all phases
-        g = torch.from_numpy(values).view(last.shape).movedim(-1, 1)
+    if strided.serves(g, stride, formats):
+        y = strided.input_gradient(g, w, shape, stride, padding, dilation, formats)
+        if y is not None:
+            return y
+    found = phases(w.shape[2:], shape[2:], stride, padding, dilation)
 
     def own(phase):
         draw = laid(stream, lambda numbers: unfold.within(numbers.permute(0, 3, 1, 2).float(), phase).int())
         return over_channels(unfold.within(g, phase), unfold.taps_matrix(w.detach(), phase), formats.g, formats.w,
-                             formats, draw, phase.size, (1,) * len(phase.size), phase.step, span=span)
+                             formats, draw, phase.size, (1,) * len(phase.size), phase.step)
     return together(found, own, g.new_zeros, (shape[0], *shape[2:], shape[1]))
 
 

@@ -4,6 +4,7 @@
 """
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -16,6 +17,12 @@ from .once import unviewed
 from .unfold import Sides
 
 
+@lru_cache(64)
+def exchanged(formats: Formats) -> Formats:
+    """The formats of the convolution whose products a transposed one has."""
+    return replace(formats, x=formats.g, g=formats.x)
+
+
 class Transposed(torch.autograd.Function):
     """Transposed convolution in groups and its two gradients; without noise, unless of each channel alone."""
 
@@ -26,8 +33,7 @@ class Transposed(torch.autograd.Function):
         ctx.save_for_backward(x, w)
         ctx.run = again.rule(formats, lambda a, b: Transposed.apply(a, b, sides, stride, padding, dilation, formats,
                                                                     groups))
-        turned = replace(formats, x=formats.g, g=formats.x)
-        ctx.way = _Way((stride, padding, dilation), turned, groups, x, w, stream)
+        ctx.way = _Way((stride, padding, dilation), exchanged(formats), groups, x, w, stream)
         shape = len(x), w.shape[1] * groups, *sides
         return again.made(lambda: unviewed(ctx.way.input_gradient(x.detach(), w.detach(), shape)), x, lambda: shape)
 

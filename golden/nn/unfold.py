@@ -79,13 +79,16 @@ def offsets(shape: tuple[int, ...], size: Sides, stride: Sides, dilation: Sides,
     every = view(torch.empty(shape, device="meta"), size, stride, dilation)
     steps, c, dims = every.stride(), shape[-1], len(shape) - 1
 
-    def starts(dimensions):
-        total = np.zeros(1, np.int64)
-        for d in dimensions:
-            total = (total[:, None] + np.arange(every.shape[d], dtype=np.int64) * steps[d]).ravel()
-        return total
-    taps = starts(range(dims, 2 * dims - 1))
-    return starts(range(dims)), (taps[:, None] + np.arange(0, c, side, dtype=np.int64)).ravel()
+    places = starts(every.shape[dims:-1], steps[dims:-1])
+    return starts(every.shape[:dims], steps[:dims]), (places[:, None] + np.arange(0, c, side, dtype=np.int64)).ravel()
+
+
+def starts(sides: Sequence[int], steps: Sequence[int]) -> np.ndarray:
+    """Where elements of an array lie that has these sides, and so many numbers from one to the next along each."""
+    total = np.zeros(1, np.int64)
+    for side, step in zip(sides, steps, strict=True):
+        total = (total[:, None] + np.arange(side, dtype=np.int64) * step).ravel()
+    return total
 
 
 @lru_cache(64)
@@ -100,6 +103,23 @@ def runs(shape: tuple[int, ...], size: Sides, stride: Sides, dilation: Sides) ->
 def patch_rows(x: torch.Tensor, size: Sides, stride: Sides, dilation: Sides) -> patches.Patches:
     """:class:`golden.fast.patches.Patches` of channels-last ``x``."""
     return patches.Patches(array(x), *runs(tuple(x.shape), size, stride, dilation))
+
+
+@lru_cache(64)
+def _columns(shape, size, stride, dilation):
+    """Where patches of channels-last ``shape`` start in planes, and where the elements of K do within a patch."""
+    n, *sides, c = shape
+    pixels, taps = offsets((n, *sides, 1), size, stride, dilation, 1)          # as of images of one channel
+    image, plane = len(pixels) // n, math.prod(sides)
+    return (pixels + np.repeat(np.arange(n) * plane * (c - 1), image),
+            (taps[:, None] + np.arange(c) * plane).ravel())
+
+
+def plane_columns(x: torch.Tensor, size: Sides, stride: Sides, dilation: Sides) -> patches.Patches:
+    """:func:`patch_rows` of planes, one for each channel, in which an element of all patches lies in lines."""
+    planes = patches.planes(array(x.movedim(-1, 1)), tuple(x.shape[1:-1]), (0,) * len(size))
+    rows, columns = _columns(tuple(x.shape), size, stride, dilation)
+    return patches.Patches(planes, rows, columns, 1)
 
 
 def draws(fmt: HBFPFormat, stream: Generators | None) -> Any:

@@ -1,18 +1,15 @@
 """Three-dimensional and transposed convolution: K has the order kernel row, kernel column, kernel depth, channel.
 
 Without noise, or of each channel alone, :mod:`golden.nn.conv` and :mod:`golden.nn.transposed` do both on the CPU.
-Elsewhere depth joins the
-channels, in the products of :mod:`golden.nn.conv_products`, and each element draws noise for each tap of depth. A
-transposed convolution has the same three products with the roles of input and output exchanged: ``y`` is what the
-gradient of the input is in a convolution, ``gx`` what its output is, ``gw`` the same. One or two dimensions are three
-with depth 1.
+Elsewhere depth joins the channels in products over these, in those of :mod:`golden.nn.conv_products`, and each element
+draws noise for each tap of depth. A transposed convolution has the same three products with the roles of input and
+output exchanged: ``y`` is what the gradient of the input is in a convolution, ``gx`` what its output is, ``gw`` the
+same. One or two dimensions are three with depth 1.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import torch
-from torch.nn.functional import pad
 
 from ..noise import Stream
 from . import again, conv, conv_products, unfold
@@ -22,22 +19,24 @@ from .once import unviewed
 from .phases import lines
 from .portable import on_host
 from .products import check_float32
-from .transposed import Transposed
+from .transposed import Transposed, exchanged
 
 Triple = tuple[int, int, int]
 
 
-def _joined(x, kernel, stride, dilation):
-    """Channels (depth of the kernel, C) of each depth of the output: (N, C, D, H, W) -> (N * OD, kd * C, H, W)."""
-    slices = x.unfold(2, dilation * (kernel - 1) + 1, stride)[..., ::dilation]       # (N, C, OD, H, W, kd)
-    return slices.permute(0, 2, 5, 1, 3, 4).flatten(2, 3).flatten(0, 1)
+def _joined(x, padding, kernel, stride, dilation):
+    """For each depth of the output the channels of the depths that it meets: (N * OD, H, W, kd * C).
+
+    ``x`` is (N, C, D, H, W), ``padding`` that of :func:`golden.nn.unfold.channels_last`.
+    """
+    last = unfold.channels_last(x, padding)
+    slices = last.unfold(1, dilation * (kernel - 1) + 1, stride)[..., ::dilation]    # (N, OD, H, W, C, kd)
+    return slices.permute(0, 1, 2, 3, 5, 4).flatten(4, 5).flatten(0, 1).contiguous()
 
 
 def _output(x, w, stride, padding, dilation, formats, stream):
-    """Convolution of x (N, C, D, H, W), padded in depth, with w (O, C, kd, kh, kw)."""
-    depth, ph, pw = padding
-    x = _joined(pad(x, (0, 0, 0, 0, depth, depth)), w.shape[2], stride[0], dilation[0])
-    last = unfold.channels_last(x, (pw, pw, ph, ph))
+    """Convolution of x (N, C, D, H, W) with w (O, C, kd, kh, kw)."""
+    last = _joined(x, unfold.around(padding), w.shape[2], stride[0], dilation[0])
     matrix = w.permute(3, 4, 2, 1, 0).reshape(-1, w.shape[0]).contiguous()
     return conv_products.over_channels(last, matrix, formats.x, formats.w, formats, stream, tuple(w.shape[3:]),
                                        stride[1:], dilation[1:])                        # (N * OD, OH, OW, O)
@@ -51,7 +50,7 @@ def _input_gradient(g, w, shape, stride, padding, dilation, formats, stream):
         if not line.taps:
             continue
         behind = line.side - g.shape[2] - line.corner
-        joined = _joined(pad(g, (0, 0, 0, 0, line.corner, behind)), len(line.taps), 1, line.step)
+        joined = _joined(g, (0, 0, 0, 0, line.corner, behind), len(line.taps), 1, line.step).movedim(-1, 1)
         turned = w[:, :, list(line.taps)].permute(2, 0, 1, 3, 4).flatten(0, 1)
         own = conv_products.input_gradient(joined, turned, (n * line.count, c, *shape[3:]), stride[1:], padding[1:],
                                            dilation[1:], formats, stream)
@@ -61,14 +60,11 @@ def _input_gradient(g, w, shape, stride, padding, dilation, formats, stream):
 
 def _weight_gradient(x, g, kernel, stride, padding, dilation, formats, stream):
     """Gradient (O, C, kd, kh, kw) of the weights."""
-    depth, ph, pw = padding
     # What no patch reaches would be another row of pixels.
     ends = [(g.shape[2 + i] - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1 for i in range(3)]
-    x = pad(x, (pw, pw, ph, ph, depth, depth))[:, :, :ends[0], :ends[1], :ends[2]]
-    last = unfold.channels_last(_joined(x, kernel[0], stride[0], dilation[0]), (0, 0, 0, 0))
-    pixels = g.permute(0, 2, 3, 4, 1).flatten(0, 1).contiguous()
-    gw = conv_products.over_pixels(last, pixels, formats, stream, tuple(kernel[1:]), stride[1:], dilation[1:])
-    return gw.unflatten(1, (kernel[0], -1)).transpose(1, 2)
+    around = [each for i in (2, 1, 0) for each in (padding[i], ends[i] - padding[i] - x.shape[2 + i])]
+    last, pixels = unfold.channels_last(x, around), unfold.channels_last(g, [0] * 6)
+    return conv_products.over_pixels(last, pixels, formats, stream, tuple(kernel), stride, dilation)
 
 
 class Conv3d(torch.autograd.Function):
@@ -104,7 +100,7 @@ class ConvTranspose3d(torch.autograd.Function):
         ctx.save_for_backward(x, w)
         ctx.run = again.rule(formats, lambda a, b: ConvTranspose3d.apply(a, b, size, stride, padding, dilation, formats,
                                                                          None))
-        ctx.options = stride, padding, dilation, replace(formats, x=formats.g, g=formats.x), stream
+        ctx.options = stride, padding, dilation, exchanged(formats), stream
         return unviewed(_input_gradient(x.detach(), w.detach(), (x.shape[0], w.shape[1], *size), *ctx.options))
 
     @staticmethod
