@@ -10,27 +10,10 @@ from typing import Any
 import torch
 
 from ...fast import kernels
+from ...fast.alike import Adam, Parameter, Sgd
+from ..memory import plain
 from .proof import proven, same_bits
 from .updates import UPDATES, Group
-
-_FLOAT, _INT = ctypes.c_float, ctypes.c_int32
-
-
-class _Parameter(ctypes.Structure):
-    """``struct Parameter`` of alike.h."""
-    _fields_ = [("gradient", ctypes.c_void_p), ("place", ctypes.c_int64), ("n", ctypes.c_int64)]
-
-
-class _Sgd(ctypes.Structure):
-    """``struct Sgd`` of alike.h."""
-    _fields_ = [*((name, _FLOAT) for name in ("decay", "momentum", "share", "rate")), ("nesterov", _INT),
-                ("fresh", _INT)]
-
-
-class _Adam(ctypes.Structure):
-    """``struct Adam`` of alike.h."""
-    _fields_ = [(name, _FLOAT) for name in
-                ("decay", "shrink", "share", "square", "square_share", "correction", "eps", "rate")]
 
 
 class Compiled:
@@ -46,7 +29,7 @@ class Compiled:
 
     def __init__(self, kind: type, columns: Sequence[slice]) -> None:
         self.kind = kind
-        self.parameters = (_Parameter * len(columns))(*(_Parameter(0, each.start, each.stop - each.start)
+        self.parameters = (Parameter * len(columns))(*(Parameter(0, each.start, each.stop - each.start)
                                                         for each in columns))
 
     @staticmethod
@@ -58,13 +41,14 @@ class Compiled:
     def __call__(self, values: torch.Tensor, grads: Sequence[torch.Tensor], state: dict[str, torch.Tensor],
                  groups: Sequence[Group], step: int) -> None:
         """Update ``values`` (models, numbers) from the gradients of each parameter, contiguous (models, n)."""
+        grads = [plain(gradient) for gradient in grads]           # kept until the numbers are read
         for parameter, gradient in zip(self.parameters, grads, strict=True):
             parameter.gradient = gradient.data_ptr()
         _STEPS[self.kind](self.parameters, values, state, groups, step)
 
 
 def _sgd(parameters, values, state, groups, step):
-    c = (_Sgd * len(groups))(*(_Sgd(each["weight_decay"], each["momentum"], 1 - each["dampening"], -float(each["lr"]),
+    c = (Sgd * len(groups))(*(Sgd(each["weight_decay"], each["momentum"], 1 - each["dampening"], -float(each["lr"]),
                                     each["nesterov"], step == 1) for each in groups))
     buffer = state["momentum_buffer"].data_ptr() if "momentum_buffer" in state else 0
     kernels.loaded().hbfp_alike_sgd(ctypes.addressof(parameters), len(parameters), *values.shape, ctypes.addressof(c),
@@ -72,7 +56,7 @@ def _sgd(parameters, values, state, groups, step):
 
 
 def _adam(parameters, values, state, groups, step, apart=False):
-    c = (_Adam * len(groups))()
+    c = (Adam * len(groups))()
     for own, each in zip(c, groups, strict=True):
         (beta, square), rate, decay = each["betas"], float(each["lr"]), each["weight_decay"]
         own.decay, own.shrink = (0, 1 - rate * decay) if apart else (decay, 1)

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 
 from ...fast import kernels
+from ...fast.alike import Norm
+from ..memory import plain
 from ..once import once_differentiable
 from .layers import FusedBatchNorm
 from .parameters import Parameters
@@ -17,13 +19,6 @@ from .proof import proven, same_bits
 _ATEN = torch.ops.aten
 #: Numbers in a vector of torch's, of which pixels or channels must be a multiple.
 _WIDE = 8
-
-
-class _Norm(ctypes.Structure):
-    """``struct Norm`` of alike_norm.h."""
-    _fields_ = [*((name, ctypes.c_int64) for name in ("images", "channels", "pixels", "last")),
-                *((name, ctypes.c_void_p) for name in ("weight", "bias", "running_mean", "running_variance")),
-                ("momentum", ctypes.c_float), ("kept", ctypes.c_float), ("eps", ctypes.c_double)]
 
 
 class QuickBatchNorm(FusedBatchNorm):
@@ -46,7 +41,7 @@ class QuickBatchNorm(FusedBatchNorm):
         sizes: Any = _sizes(x, self.count)
         if first.track_running_stats and first.num_batches_tracked is not None:
             torch._foreach_add_([layer.num_batches_tracked for layer in self.layers], 1)
-        norms = (_Norm * self.count)(*(_norm(sizes, layer) for layer in self.layers))
+        norms = (Norm * self.count)(*(_norm(sizes, layer) for layer in self.layers))
         return _Normalise.apply(x, self.weights, self.biases, norms, self.layers)
 
     def _proof(self, like, generator):
@@ -113,6 +108,8 @@ class _Normalise(torch.autograd.Function):
 
 def _run(kernel, norms, tensors):
     """Call a kernel with tensors of all models, or None, in parts for threads."""
+    tensors = [t if t is None else plain(t) for t in tensors]          # kept until the numbers are read
+
     def part(low, last):
         kernel(last - low, ctypes.addressof(norms[low]),
                *(None if t is None else t.data_ptr() + 4 * low * (t.numel() // len(norms)) for t in tensors))
@@ -137,4 +134,4 @@ def _norm(sizes, layer):
     if layer.momentum is None and layer.track_running_stats and layer.num_batches_tracked is not None:
         momentum = 1.0 / float(layer.num_batches_tracked)
     running = [layer.running_mean.data_ptr(), layer.running_var.data_ptr()] if layer.track_running_stats else [0, 0]
-    return _Norm(*sizes, 0, 0, *running, momentum, 1 - momentum, layer.eps)
+    return Norm(*sizes, 0, 0, *running, momentum, 1 - momentum, layer.eps)

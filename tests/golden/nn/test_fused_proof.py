@@ -1,6 +1,6 @@
 """Quicker ways of a job in FP32 are taken where they have torch's bits, and only there.
 
-Covers: golden/nn/fused/attention_fp32.py, golden/nn/fused/proof.py.
+Covers: golden/fast/alike.py, golden/nn/fused/attention_fp32.py, golden/nn/fused/proof.py.
 """
 
 import copy
@@ -141,3 +141,16 @@ def test_a_proof_is_asked_once_for_each_number_of_threads(monkeypatch):
 def test_bits_are_compared():
     assert not proof.same_bits(torch.zeros(2), -torch.zeros(2))
     assert proof.same_bits(torch.full((2, 1), torch.nan), [torch.full((1,), torch.nan)] * 2)
+
+
+def test_gradients_without_memory():
+    """Zeros that autograd makes have no address: an update reads them as zeros, and neighbours' as they are."""
+    kind = torch.optim.SGD
+    if not compiled_updates.Compiled.serves(kind):
+        pytest.skip("no kernels")
+    plain = {"weight_decay": 0, "momentum": 0, "dampening": 0, "lr": 1, "nesterov": False}
+    values, groups = torch.ones(2, 32), [plain, plain]
+    update = compiled_updates.Compiled(kind, [slice(0, 16), slice(16, 32)])
+    update(values, [torch._efficientzerotensor(2, 16), torch.view_as_complex(torch.ones(2, 16, 2)).conj().imag], {},
+           groups, 1)
+    assert (values[:, :16] == 1).all() and (values[:, 16:] == 2).all()
