@@ -12,6 +12,7 @@ from ..scope import Scope
 from .attention import FusedAttention
 from .attention_fp32 import FusedFP32Attention
 from .convolution import StackedConv2d
+from .convolution_fp32 import QuickConvolution
 from .dropout import FusedDropout, NoDropout, SeededDropout
 from .each import Each, EachRecurrent
 from .layers import LOOPED
@@ -20,12 +21,13 @@ from .norms import QuickBatchNorm
 from .own import Together
 from .parameters import Parameters
 from .pointwise import EXACT, ROUNDED, Pointwise
+from .pooling import FusedMaxPool
 
 #: Layers whose models run in one call.
 FUSED = {HBFPLinear: FusedLinear, nn.Linear: FusedFP32Linear, nn.Dropout: NoDropout, SeededDropout: FusedDropout,
          HBFPMultiheadAttention: FusedAttention, nn.MultiheadAttention: FusedFP32Attention, **LOOPED,
          **dict.fromkeys((nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d), QuickBatchNorm),
-         HBFPConv2d: StackedConv2d}
+         HBFPConv2d: StackedConv2d, nn.Conv2d: QuickConvolution}
 
 
 #: Layers of torch that multiply, put into a model after it was converted.
@@ -162,7 +164,9 @@ class _Merge:
         if any(_hooked(part) for part in parts) or hasattr(first, "parametrizations"):
             return Each(parts, self.held)
         if kind in EXACT:
-            return Each(parts, self.held) if _difference(parts) else first
+            if _difference(parts):
+                return Each(parts, self.held)
+            return FusedMaxPool(parts, self.held) if kind is nn.MaxPool2d else first
         if kind in ROUNDED:
             return Each(parts, self.held) if _difference(parts) else Pointwise(parts, self.held)
         if self.within and kind in PLAIN:

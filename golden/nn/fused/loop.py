@@ -33,13 +33,7 @@ class Loop(torch.autograd.Function):
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x``, ``weight`` and ``bias``."""
         x, weight = ctx.saved_tensors
-        wanted, count = list(ctx.needs_input_grad[:3]), len(ctx.operations)
-        x, weight, _ = _parts(count, x, weight, None)
-        found = [operation.backward(kept, top, *own, wanted) for operation, kept, top, *own in
-                 zip(ctx.operations, ctx.kept, aligned(g.chunk(count)), x, weight, strict=True)]
-        gx, gw, gb = zip(*found, strict=True)
-        return (torch.cat(gx) if wanted[0] else None, torch.stack(gw) if wanted[1] else None,
-                torch.stack(gb) if wanted[2] else None, None)
+        return *gradients(x, weight, g, list(ctx.needs_input_grad[:3]), ctx.operations, ctx.kept), None
 
 
 class Operation:
@@ -54,6 +48,18 @@ class Operation:
     def __init__(self, forward: Callable[..., tuple[torch.Tensor, Any]],
                  backward: Callable[..., Sequence[torch.Tensor | None]]) -> None:
         self.forward, self.backward = forward, backward
+
+
+def gradients(x: torch.Tensor, weight: torch.Tensor | None, g: torch.Tensor, wanted: list[bool],
+              operations: Sequence[Operation], kept: Sequence[Any]) -> tuple[torch.Tensor | None, ...]:
+    """Those ``wanted`` of all models' input, weight and bias, from that of the outputs, ``g``."""
+    count = len(operations)
+    x, weight, _ = _parts(count, x, weight, None)
+    found = [operation.backward(own, top, *each, wanted) for operation, own, top, *each in
+             zip(operations, kept, aligned(g.chunk(count)), x, weight, strict=True)]
+    gx, gw, gb = zip(*found, strict=True)
+    return (torch.cat(gx) if wanted[0] else None, torch.stack(gw) if wanted[1] else None,
+            torch.stack(gb) if wanted[2] else None)
 
 
 def _parts(count, x, weight, bias):
