@@ -26,7 +26,7 @@ inline void all_dots(const Across::Floats *v, int64_t n, int64_t count, const W 
 
 // Rows of output pixels, 16 neighbours at a time, in one group: x is planes (one for each channel), in which element k of
 // the patch of pixel j of row r lies at row[r] + offset[k] + j; 16 more may be read behind the last. w (k, n) has the
-// group's columns from `first` on.
+// group's columns from `first` on. Of tiles, a block is as many pixels high, whichever rows they are of.
 template <class Totals> class Planes {
   public:
     Planes(const Units &units, const Format &f, const int64_t *offset, int64_t k, int64_t terms, const Values &w,
@@ -39,7 +39,41 @@ template <class Totals> class Planes {
     // y (width, n) of one row, ld between pixels; false where a block or a sum is not one of these.
     bool row(const float *x, int64_t width, float *y, int64_t ld) {
         for (int64_t j = 0; j < width; j += 16)
-            if (!pixels(x + j, std::min<int64_t>(16, width - j), y + j * ld, ld)) return false;
+            if (!pixels(x + j, offset_, nullptr, 0, std::min<int64_t>(16, width - j), y + j * ld, ld)) return false;
+        return true;
+    }
+
+    // The same of pixels first .. first + count of rows of `width`, in tiles `high` pixels high from the first on.
+    bool tiles(const float *x, const int64_t *row, int64_t width, int64_t first, int64_t count, int64_t high, float *y,
+               int64_t ld) {
+        const int64_t room = (count + 15) / 16 * 16, blocks = (k_ + terms_ - 1) / terms_;
+        strip_.assign(k_ * room, 0.0f);
+        tops_.assign(blocks * room, 0);
+        own_.resize(k_);
+        for (int64_t k = 0; k < k_; k++) {
+            own_[k] = k * room;
+            for (int64_t j = 0, n; j < count; j += n) {
+                const int64_t at = (first + j) % width;
+                n = std::min(width - at, count - j);
+                std::copy_n(x + row[(first + j) / width] + at + offset_[k], n, &strip_[k * room + j]);
+            }
+        }
+        for (int64_t b = 0; b < blocks; b++) {
+            int32_t *top = &tops_[b * room];
+            for (int64_t j = 0; j < room; j += 16) {
+                Across::Ints largest = {};
+                for (int64_t k = b * terms_; k < std::min((b + 1) * terms_, k_); k++)
+                    largest = larger(largest, Across::load<16>(&strip_[k * room + j], 16));
+                put(top + j, largest);
+            }
+            for (int64_t j = 0; j < count; j += high) {
+                const int64_t end = std::min(j + high, count);
+                std::fill(top + j, top + end, *std::max_element(top + j, top + end));
+            }
+        }
+        for (int64_t j = 0; j < count; j += 16)
+            if (!pixels(&strip_[j], own_.data(), &tops_[j], room, std::min<int64_t>(16, count - j), y + j * ld, ld))
+                return false;
         return true;
     }
 
@@ -51,18 +85,24 @@ template <class Totals> class Planes {
     const float *w_;
     int64_t ldw_, first_, n_;
     std::vector<Across::Floats> values_;
+    std::vector<float> strip_;
+    std::vector<int32_t> tops_;
+    std::vector<int64_t> own_;
     Totals totals_;
 
-    bool pixels(const float *x, int64_t count, float *y, int64_t ld) {
+    // `tops`, unless null: the largest magnitudes, as bits, of these pixels' blocks, `apart` from one block to the next.
+    bool pixels(const float *x, const int64_t *offset, const int32_t *tops, int64_t apart, int64_t count, float *y,
+                int64_t ld) {
         Across::Ints left = {};
         totals_.clear();
         for (int64_t k = 0; k < k_; k += terms_) {
             const int64_t n = std::min(terms_, k_ - k);
             Across::Ints largest = {}, odd;
             for (int64_t i = 0; i < n; i++) {
-                values_[i] = Across::load<16>(x + offset_[k + i], 16);
-                largest = larger(largest, values_[i]);
+                values_[i] = Across::load<16>(x + offset[k + i], 16);
+                if (!tops) largest = larger(largest, values_[i]);
             }
+            if (tops) get(largest, tops + k / terms_ * apart);
             const Unit unit = units_.of(largest, odd);
             left |= odd;
             for (int64_t i = 0; i < n; i++) values_[i] = rounding_.mantissa(values_[i], unit);
@@ -88,15 +128,68 @@ template <class Totals> class Planes {
 template <class Totals> class GroupedTaps {
   public:
     // `group` (channels): the first column of g of each channel's group; n columns a group. Sums are (taps, n, ld), `ld`
-    // in whole vectors.
+    // in whole vectors. A block has `high` of a group's weights, in the order (tap, channel).
     GroupedTaps(const Units &units, const Format &f, const Patches &p, const Values &g, const int64_t *group, int64_t n,
-                int64_t terms, int64_t ld, Totals &totals)
-        : units_(units), rounding_(f), p_(p), g_(g), group_(group), n_(n), terms_(terms), ld_(ld), totals_(totals),
-          values_(terms), wide_(terms * n), powers_(n) {
+                int64_t high, int64_t terms, int64_t ld, Totals &totals)
+        : units_(units), rounding_(f), p_(p), g_(g), group_(group), n_(n), high_(high), terms_(terms), ld_(ld),
+          totals_(totals), values_(terms), wide_(terms * n), powers_(n), tops_(high > 1 ? p.segments * ld : 0) {
         totals_.resize(p.segments * n * ld / 16);
     }
 
-    // Adds pixels m .. m + rows, a block, of channels c .. c + count.
+    // Adds pixels m .. m + rows, a block.
+    void add(int64_t m, int64_t rows, Across::Ints &left) {
+        const int64_t all = p_.length / 16 * 16, rest = p_.length - all;
+        if (high_ > 1) {
+            for (int64_t c = 0; c < all; c += 16) measure<16>(m, rows, c, 16);
+            if (rest) measure<0>(m, rows, all, rest);
+            join();
+        }
+        for (int64_t c = 0; c < all; c += 16) add<16>(m, rows, c, 16, left);
+        if (rest) add<0>(m, rows, all, rest, left);
+    }
+
+  private:
+    const Units &units_;
+    const Nearest rounding_;
+    const Patches &p_;
+    const Values &g_;
+    const int64_t *group_;
+    int64_t n_, high_, terms_, ld_;
+    Totals &totals_;
+    std::vector<Across::Floats> values_, wide_;
+    std::vector<Across::Ints> powers_;
+    std::vector<int32_t> tops_;                                     // (taps, ld): the largest magnitude of a tile, as bits
+
+    // The largest of each column.
+    template <int N> void measure(int64_t m, int64_t rows, int64_t c, int64_t count) {
+        for (int64_t s = 0; s < p_.segments; s++) {
+            const float *x = p_.x + p_.segment[s] + c;
+            Across::Ints largest = {};
+            for (int64_t i = 0; i < rows; i++) largest = larger(largest, Across::load<N>(x + p_.row[m + i], count));
+            put(&tops_[s * ld_ + c], largest);
+        }
+    }
+
+    // The largest of each tile, from those of its columns.
+    void join() {
+        const int64_t channels = p_.length / (g_.n / n_), weights = p_.segments * channels;
+        for (int64_t c = 0; c < p_.length; c += channels)
+            for (int64_t k = 0; k < weights; k += high_) {
+                const int64_t end = std::min(k + high_, weights);
+                int32_t largest = 0;
+                const auto runs = [&](const auto &call) {           // of one tap each
+                    for (int64_t at = k, next; at < end; at = next) {
+                        next = std::min((at / channels + 1) * channels, end);
+                        int32_t *top = &tops_[at / channels * ld_ + c + at % channels];
+                        call(top, top + next - at);
+                    }
+                };
+                runs([&](int32_t *from, int32_t *to) { largest = std::max(largest, *std::max_element(from, to)); });
+                runs([&](int32_t *from, int32_t *to) { std::fill(from, to, largest); });
+            }
+    }
+
+    // Of channels c .. c + count.
     template <int N> void add(int64_t m, int64_t rows, int64_t c, int64_t count, Across::Ints &left) {
         for (int64_t i = 0; i < rows; i++)
             spread(group_ + c, count, [&](int64_t column) { return g_.data[(m + i) * g_.ld + column]; }, &wide_[i * n_]);
@@ -107,8 +200,9 @@ template <class Totals> class GroupedTaps {
             Across::Ints largest = {}, odd;
             for (int64_t i = 0; i < rows; i++) {
                 values_[i] = Across::load<N>(x + p_.row[m + i], count);
-                largest = larger(largest, values_[i]);
+                if (high_ == 1) largest = larger(largest, values_[i]);
             }
+            if (high_ > 1) get(largest, &tops_[s * ld_ + c]);
             const Unit unit = units_.of(largest, odd);
             left |= odd;
             for (int64_t i = 0; i < rows; i++) values_[i] = rounding_.mantissa(values_[i], unit);
@@ -118,17 +212,6 @@ template <class Totals> class GroupedTaps {
                      });
         }
     }
-
-  private:
-    const Units &units_;
-    const Nearest rounding_;
-    const Patches &p_;
-    const Values &g_;
-    const int64_t *group_;
-    int64_t n_, terms_, ld_;
-    Totals &totals_;
-    std::vector<Across::Floats> values_, wide_;
-    std::vector<Across::Ints> powers_;
 
     template <class At, class V> void spread(const int64_t *group, int64_t count, const At &at, V *out) const {
         for (int64_t o = 0; o < n_; o++) {

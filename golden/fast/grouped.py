@@ -11,9 +11,21 @@ import numpy as np
 
 from hbfp.format import HBFPFormat
 
+from ..number.blocks import block_sides
 from . import kernels
 from .aligned import Whole
 from .patches import Patches, Values
+
+
+def encoded(x: np.ndarray, fmt: HBFPFormat, groups: int) -> tuple[np.ndarray, kernels.Span]:
+    """:func:`golden.fast.kernels.encoded` of a matrix (K, O) along K; each group has its part of the columns."""
+    if not fmt.square:
+        return kernels.encoded(x, fmt, axis=0)
+    y, n = np.empty(x.shape, np.float32), x.shape[1] // groups
+    span = kernels.Span.empty()
+    for i in range(0, x.shape[1], n):
+        span = span.join(kernels.encoded(x[:, i:i + n], fmt, axis=0, out=y[:, i:i + n])[1])
+    return y, span
 
 
 def product(x: np.ndarray, rows: np.ndarray, width: int, offsets: np.ndarray, fmt: HBFPFormat, other: Values,
@@ -31,7 +43,7 @@ def product(x: np.ndarray, rows: np.ndarray, width: int, offsets: np.ndarray, fm
     offsets : ndarray of int64
         (K,): from a pixel to the elements of its patch in the first group.
     fmt : HBFPFormat
-        Format of ``x``.
+        Format of ``x``: of tiles, each group has its own.
     other : Values
         (K, O): each group has its part of the columns.
     groups : int
@@ -46,20 +58,20 @@ def product(x: np.ndarray, rows: np.ndarray, width: int, offsets: np.ndarray, fm
     tuple of (ndarray of float32, ndarray of bool)
         (pixels, O), and for each group whether it holds anything because it could not be done so.
     """
-    form, flush = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals, sums)
+    form, flush, high = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals, sums), block_sides(fmt, -1)[0]
     y = np.empty((len(rows) * width, other.n), np.float32)
     step = x.shape[1] // groups * math.prod(x.shape[2:])
 
     def part(first, last):
         odd = np.zeros(groups, np.uint8)
         kernels.loaded().hbfp_planes(
-            x.ctypes.data, rows.ctypes.data + 8 * first, last - first, width, offsets.ctypes.data, len(offsets),
-            fmt.terms, ctypes.addressof(form), ctypes.addressof(other), whole and ctypes.addressof(whole), groups, step,
-            y.ctypes.data + 4 * first * width * other.n, odd.ctypes.data,
-            ctypes.addressof(flush))
+            x.ctypes.data, rows.ctypes.data, width, offsets.ctypes.data, len(offsets), high, fmt.terms,
+            ctypes.addressof(form), ctypes.addressof(other), whole and ctypes.addressof(whole), groups, step,
+            y.ctypes.data, first, last, odd.ctypes.data, ctypes.addressof(flush))
         return odd
     work = y.shape[0] * len(offsets) * (groups * kernels.ELEMENT + other.n * kernels.MULTIPLICATION)
-    return y, np.bitwise_or.reduce(kernels.split(len(rows), work, part)).astype(bool)
+    parts = kernels.split(len(y), work, part, width if high == 1 else high)
+    return y, np.bitwise_or.reduce(parts).astype(bool)
 
 
 def turned_product(patches: Patches, fmt: HBFPFormat, other: Values, groups: int,
@@ -74,7 +86,7 @@ def turned_product(patches: Patches, fmt: HBFPFormat, other: Values, groups: int
     group = np.arange(channels, dtype=np.int64) // (channels // groups) * n
     y, odd = np.empty((patches.segments, n, math.ceil(channels / 16) * 16), np.float32), ctypes.c_uint8()
     kernels.loaded().hbfp_grouped_turned(
-        ctypes.addressof(patches), ctypes.addressof(form), fmt.terms, ctypes.addressof(other),
+        ctypes.addressof(patches), ctypes.addressof(form), block_sides(fmt, 0)[1], fmt.terms, ctypes.addressof(other),
         whole and ctypes.addressof(whole), group.ctypes.data, n, y.ctypes.data, y.shape[2],
         ctypes.addressof(odd), ctypes.addressof(flush))
     return y[:, :, :channels], bool(odd.value)

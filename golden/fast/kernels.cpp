@@ -234,33 +234,35 @@ void by_totals(const Format &f, const Values &b, int64_t terms, const Whole *who
     });
 }
 
-// y (rows * width, groups * n): see Planes. Group i has the planes from x + i * step on and columns i * n of w and y;
-// odd[i] becomes 1 where it cannot be done so, and its part of y then holds anything.
-void hbfp_planes(const float *x, const int64_t *row, int64_t rows, int64_t width, const int64_t *offset, int64_t k,
+// Pixels first .. last of y (pixels, groups * n), rows of `width` or tiles `high` pixels high: see Planes. Group i has the
+// planes from x + i * step on and columns i * n of w and y; odd[i] becomes 1 where it cannot be done so, and its part of y
+// then holds anything.
+void hbfp_planes(const float *x, const int64_t *row, int64_t width, const int64_t *offset, int64_t k, int64_t high,
                  int64_t terms, const Format *f, const Values *w, const Whole *whole, int64_t groups, int64_t step,
-                 float *y, uint8_t *odd, const Flush *flush) {
-    const int64_t n = w->n / groups;
+                 float *y, int64_t first, int64_t last, uint8_t *odd, const Flush *flush) {
+    const int64_t n = w->n / groups, strip = high == 1 ? width : up_to(96, high);
     by_totals(*f, *w, terms, whole, *flush, [&](const Units &units, const auto &totals) {
         for (int64_t i = 0; i < groups; i++) {
             Planes planes(units, *f, offset, k, terms, *w, i * n, n, totals);
-            for (int64_t r = 0; r < rows && !odd[i]; r++)
-                odd[i] = !planes.row(x + i * step + row[r], width, y + r * width * w->n + i * n, w->n);
+            for (int64_t m = first; m < last && !odd[i]; m += strip) {
+                float *out = y + m * w->n + i * n;
+                odd[i] = high == 1 ? !planes.row(x + i * step + row[m / width], width, out, w->n)
+                    : !planes.tiles(x + i * step, row, width, m, std::min(strip, last - m), high, out, w->n);
+            }
         }
     });
-    canonical(y, rows * width * w->n);
+    canonical(y + first * w->n, (last - first) * w->n);
 }
 
 // y (taps, n, ld): gradient of the weights of channel c of p for the n columns of g of its group; see GroupedTaps. `ld` is
 // a multiple of 16. *odd becomes 1 where it cannot be done so.
-void hbfp_grouped_turned(const Patches *p, const Format *f, int64_t terms, const Values *g, const Whole *whole,
+void hbfp_grouped_turned(const Patches *p, const Format *f, int64_t high, int64_t terms, const Values *g, const Whole *whole,
                          const int64_t *group, int64_t n, float *y, int64_t ld, uint8_t *odd, const Flush *flush) {
     by_totals(*f, *g, terms, whole, *flush, [&](const Units &units, auto totals) {
-        GroupedTaps taps(units, *f, *p, *g, group, n, terms, ld, totals);
+        GroupedTaps taps(units, *f, *p, *g, group, n, high, terms, ld, totals);
         for (int64_t m = 0; m < p->pixels && !*odd; m += terms) {
-            const int64_t rows = std::min(terms, p->pixels - m), all = p->length / 16 * 16;
             Across::Ints left = {};
-            for (int64_t c = 0; c < all; c += 16) taps.template add<16>(m, rows, c, 16, left);
-            if (all < p->length) taps.template add<0>(m, rows, all, p->length - all, left);
+            taps.add(m, std::min(terms, p->pixels - m), left);
             totals.after(m / terms + 1, left);
             *odd = Across::any(left);
         }

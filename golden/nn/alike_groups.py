@@ -1,7 +1,7 @@
 """Convolutions in groups as stacked products, one for each group, in one call of the kernels.
 
-They serve what :mod:`golden.nn.depthwise` and :mod:`golden.nn.grouped` do not: tiles, ``truncate`` and sums in one
-accumulator, all without noise.
+They serve what :mod:`golden.nn.depthwise` and :mod:`golden.nn.grouped` do not: wide tiles, ``truncate`` and sums in
+one accumulator, all without noise.
 """
 
 from typing import Any

@@ -15,6 +15,7 @@ from . import again, alike_groups, conv_products, unfold
 from .formats import Formats
 from .memory import array
 from .once import unviewed
+from .pairs import quick
 from .phases import phases
 from .unfold import Sides
 
@@ -33,11 +34,13 @@ class Grouped(torch.autograd.Function):
     def serves(x: torch.Tensor, w: torch.Tensor, groups: int, formats: Formats) -> bool:
         """Whether the formats are those of the kernels."""
         roles = formats.x, formats.w, formats.g
-        if not all(fmt.rounding == "rne" and not fmt.square for fmt in roles):
+        square = formats.x.square
+        if not all(fmt.rounding == "rne" and fmt.square == square for fmt in roles):
             return False
-        if formats.accumulate in FLOAT_SUMS:
-            return unfold.compiled(x, roles, formats, None)
         pairs = (formats.x, formats.w), (formats.g, formats.w), (formats.x, formats.g)
+        if formats.accumulate in FLOAT_SUMS:
+            return unfold.compiled(x, roles, formats, None) and (
+                not square or quick(formats) and all(depthwise.rounds(*pair) for pair in pairs))
         return (formats.mode == "hbfp" and unfold.integers(x, roles, formats)
                 and all(depthwise.rounds(*pair, formats.guard) for pair in pairs))
 
@@ -71,8 +74,8 @@ def output(x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, dila
         last = unfold.channels_last(x.chunk(groups, 1)[i], unfold.around(padding))
         return conv_products.over_channels(last, unfold.weight_matrix(w.chunk(groups)[i]), formats.x, formats.w,
                                            formats, None, size, stride, dilation)
-    if w.shape[1] % formats.x.terms == 0 or stride[-1] > 1:
-        if formats.accumulate not in FLOAT_SUMS:
+    if w.shape[1] % formats.x.terms == 0 and not formats.x.square or stride[-1] > 1:
+        if _stacked(formats):
             return alike_groups.output(unfold.channels_last(x, unfold.around(padding)), w, stride, dilation, formats,
                                        groups)
         return torch.cat([each(i) for i in range(groups)], -1).movedim(-1, 1)
@@ -90,8 +93,8 @@ def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], str
     def each(i):
         return conv_products.input_gradient(g.chunk(groups, 1)[i], w.chunk(groups)[i], own, stride, padding, dilation,
                                             formats, None)
-    if out % formats.g.terms == 0:
-        if formats.accumulate not in FLOAT_SUMS:
+    if out % formats.g.terms == 0 and not formats.g.square:
+        if _stacked(formats):
             return alike_groups.input_gradient(g, w, shape, stride, padding, dilation, formats, groups)
         return torch.cat([each(i) for i in range(groups)], -1).movedim(-1, 1)
 
@@ -118,12 +121,12 @@ def weight_gradient(x: torch.Tensor, g: torch.Tensor, size: Sides, stride: Sides
     if g.shape[1] // groups <= OUTPUTS:
         last, flat = unfold.channels_last(x, around), unfold.channels_last(g, none).reshape(-1, g.shape[1])
         places = patches.Patches(array(last), *unfold.taps(tuple(last.shape), size, stride, dilation), x.shape[1])
-        other, sums, whole, invalid = _operand(array(flat), formats.g, formats.x, formats)
+        other, sums, whole, invalid = _operand(array(flat), formats.g, formats.x, formats, groups)
         y, odd = grouped.turned_product(places, formats.x, other, groups, sums, whole)
         if not odd and not invalid.any():
             parts = torch.from_numpy(y).unflatten(-1, (groups, -1)).permute(0, 3, 2, 1)    # (taps, C, groups, out)
             return unfold.weights(parts.flatten(2), size)
-    if formats.accumulate not in FLOAT_SUMS:
+    if _stacked(formats):
         return alike_groups.weight_gradient(unfold.channels_last(x, around), g, size, stride, dilation, formats, groups)
     found = []
     for own, top in zip(x.chunk(groups, 1), g.chunk(groups, 1), strict=True):
@@ -135,7 +138,7 @@ def weight_gradient(x: torch.Tensor, g: torch.Tensor, size: Sides, stride: Sides
 def _together(planes, matrix, fmt, formats, groups, size, stride, dilation, each):
     """Patches of planes times ``matrix`` (K, O), (N, OH, OW, O); ``each`` makes a group that the kernel leaves."""
     rows, out, offsets = _places(planes.shape, size, stride, dilation, groups)
-    other, sums, whole, invalid = _operand(array(matrix.contiguous()), formats.w, fmt, formats)
+    other, sums, whole, invalid = _operand(array(matrix.contiguous()), formats.w, fmt, formats, groups)
     y, odd = grouped.product(planes, rows, out[-1], offsets, fmt, other, groups, sums, whole)
     found = torch.from_numpy(y).view(len(planes), *out, y.shape[1])
     for i in (odd | invalid.reshape(groups, -1).any(1)).nonzero()[0]:
@@ -143,10 +146,16 @@ def _together(planes, matrix, fmt, formats, groups, size, stride, dilation, each
     return found
 
 
-def _operand(x, fmt, other, formats):
+def _stacked(formats):
+    """Whether groups that the kernels here do not serve are products of one call, rather than alone."""
+    return formats.x.square or formats.accumulate not in FLOAT_SUMS
+
+
+def _operand(x, fmt, other, formats, groups):
     """(K, O), converted, the kernel's kind of sums, what ``aligned`` ones take, and columns that they do not hold."""
     if formats.accumulate in FLOAT_SUMS:
-        return (patches.Values.of(*unfold.values(x, fmt, None)), formats.accumulate, None, np.zeros(x.shape[1], bool))
+        values, span = grouped.encoded(x, fmt, groups)
+        return patches.Values.of(values, fmt, span), formats.accumulate, None, np.zeros(x.shape[1], bool)
     check_aligned(other, fmt, -(-len(x) // fmt.terms), formats.guard, formats.growth)
     values, whole, invalid = aligned.Whole.of(x, fmt, other, formats.guard)
     return values, "fp32", whole, invalid

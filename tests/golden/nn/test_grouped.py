@@ -39,7 +39,9 @@ def compare(x, w, groups, geometry, formats, scale=1.0):
 FORMATS = [
     gn.HBFPFormat(mantissa=4, block=(1, 8)), gn.HBFPFormat(block=(1, 16)), gn.HBFPFormat(block=(1, 5)),
     gn.HBFPFormat(mantissa=12, block=(1, 8)), gn.HBFPFormat(block=(1, 8), exponent=6),
-    gn.HBFPFormat(block=(1, 8), subnormals="gradual"), gn.HBFPFormat(block=(1, 8), rounding="truncate")]
+    gn.HBFPFormat(block=(1, 8), subnormals="gradual"), gn.HBFPFormat(block=(1, 8), rounding="truncate"),
+    gn.HBFPFormat(block=(24, 24)), gn.HBFPFormat(mantissa=4, block=(5, 5)), gn.HBFPFormat(block=(128, 128)),
+    gn.HBFPFormat(mantissa=12, block=(8, 8))]
 
 
 @pytest.mark.parametrize("sizes, fmt", cover(SHAPES, FORMATS))
@@ -85,19 +87,21 @@ def test_aligned_sums_beyond_int32():
         same(w.grad[8 * i:8 * i + 8], part.grad.numpy())
 
 
+@pytest.mark.parametrize("block", [(1, 16), (24, 24)])
 @pytest.mark.parametrize("value", [
     float("nan"), float("inf"), 1e-25, 2.0 ** -62, 2.0 ** -63, 2.0 ** 94, 2.0 ** 95, 1e-40, 0.0])
-def test_a_number_out_of_range_goes_the_general_way(value):
+def test_a_number_out_of_range_goes_the_general_way(value, block):
     torch.manual_seed(0)
     x, w = torch.randn(2, 32, 6, 18), torch.randn(32, 8, 3, 3)
     x[1, 9, 2:5, 3:16] = value                         # the second group
     x[1, 8:16, :, 10:] = value
-    compare(x, w, 4, ONES, gn.Formats.of(gn.HBFPFormat(block=(1, 16))))
+    compare(x, w, 4, ONES, gn.Formats.of(gn.HBFPFormat(block=block)))
 
 
-def test_roles_have_their_own_formats():
+@pytest.mark.parametrize("block", [(1, 16), (16, 16)])
+def test_roles_have_their_own_formats(block):
     torch.manual_seed(0)
-    x_fmt = gn.HBFPFormat(mantissa=6, block=(1, 16))
+    x_fmt = gn.HBFPFormat(mantissa=6, block=block)
     x, w = torch.randn(2, 24, 5, 17), torch.randn(16, 6, 3, 3)
     compare(x, w, 4, ONES, gn.Formats(x=x_fmt, w=replace(x_fmt, mantissa=4), g=replace(x_fmt, mantissa=8)))
 
@@ -114,6 +118,17 @@ def spied(monkeypatch):
         for name in names:
             spy(module, name)
     return asked
+
+
+def test_tiles_go_together_in_any_narrow_sums(monkeypatch):
+    torch.manual_seed(0)
+    x, w = torch.randn(2, 48, 7, 9) * torch.logspace(-3, 3, 9), torch.randn(33, 16, 3, 3)
+    for sums in ("fp24", "bf16"):
+        formats = gn.Formats.of(gn.HBFPFormat(block=(8, 8)), accumulate=sums)
+        compare(x, w, 3, ONES, formats)
+    seen = spied(monkeypatch)
+    run(lambda x, w: functional.conv2d(x, w, None, 1, 1, 1, 3, formats), x, w, 1)
+    assert seen == ["product", "product", "turned_product"]
 
 
 @pytest.mark.parametrize("c, o, stride, asked", [
@@ -141,20 +156,22 @@ def test_only_the_group_that_is_out_of_range_goes_alone(monkeypatch):
 
 
 @pytest.mark.parametrize("options, together", [
-    ({}, True), ({"rounding": "stochastic"}, False), ({"rounding": "truncate"}, False), ({"block": (8, 8)}, False)])
+    ({}, True), ({"rounding": "stochastic"}, False), ({"rounding": "truncate"}, False), ({"block": (8, 8)}, True),
+    ({"block": (8, 8), "rounding": "truncate"}, False)])
 def test_which_formats_go_together(options, together):
     formats = gn.Formats.of(gn.HBFPFormat(**{"block": (1, 8), **options}))
     operands = torch.randn(1, 4, 5, 5), torch.randn(4, 2, 3, 3), 2
     assert grouped.Grouped.serves(*operands, formats) == together
     whole = gn.Formats.of(formats.x, accumulate="aligned")
-    assert grouped.Grouped.serves(*operands, whole) == together
+    assert grouped.Grouped.serves(*operands, whole) == (together and not formats.x.square)
     assert not grouped.Grouped.serves(*operands, whole.with_mantissa(16))
 
 
-def test_threads_and_memory_formats_change_nothing():
+@pytest.mark.parametrize("block", [(1, 16), (24, 24)])
+def test_threads_and_memory_formats_change_nothing(block):
     torch.manual_seed(0)
     x, w = torch.randn(8, 32, 30, 30), torch.randn(32, 8, 3, 3)
-    formats, results = gn.Formats.of(gn.HBFPFormat(block=(1, 16))), []
+    formats, results = gn.Formats.of(gn.HBFPFormat(block=block)), []
     for count, layout in ((1, torch.contiguous_format), (3, torch.channels_last)):
         kernels.set_threads(count)
         try:
