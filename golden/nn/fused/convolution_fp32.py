@@ -135,15 +135,16 @@ def _draws(x, w, bias, way, generator):
         yield one, other, add
 
 
-def _forward_proof(way, x, w, bias, options, generator):
+def _forward_proof(way, x, w, bias, options, generator) -> bool:
     for one, other, add in _draws(x, w, bias, way, generator):
         own = [torch.convolution(*each, *options, False, (0, 0), 1)
                for each in zip(one.chunk(len(w)), other, [None] * len(w) if add is None else add, strict=True)]
         if not _same(way(one, other, add, options), torch.cat(own)):
             return False
+    return True
 
 
-def _backward_proof(x, w, g, options, wanted, generator):
+def _backward_proof(x, w, g, options, wanted, generator) -> bool:
     for one, other, _ in _draws(x, w, None, _grouped, generator):
         top = torch.randn(g.shape, generator=generator)
         own = [_ATEN.convolution_backward(*each, w.shape[1:2], *options, False, (0, 0), 1, wanted) for each in
@@ -152,6 +153,7 @@ def _backward_proof(x, w, g, options, wanted, generator):
         for mine, join, theirs in zip(ours, (torch.cat, torch.stack, torch.stack), zip(*own, strict=True), strict=True):
             if mine is not None and not _same(mine, join(theirs)):
                 return False
+    return True
 
 
 def _same(ours, theirs):

@@ -145,6 +145,15 @@ def test_the_quicker_ways_are_taken_where_proven(monkeypatch):
     assert asked == ["convolution", "convolution", "gradients"]
 
 
+def test_a_proof_is_asked_once(monkeypatch):
+    monkeypatch.setattr(proof, "_FOUND", {})
+    layers = [nn.Conv2d(*CONVOLUTIONS[3][0]) for _ in range(3)]
+    same(layers, torch.randn(6, 16, 4, 4))
+    assert [type(found) for found in proof._FOUND.values()] == [bool, bool]
+    monkeypatch.setattr(convolution_fp32, "_DRAWS", None)             # a proof would fail
+    same(layers, torch.randn(6, 16, 4, 4))
+
+
 def test_a_way_with_other_bits_is_refused():
     w, b, g = torch.randn(3, 4, 8, 3, 3), torch.randn(3, 4), torch.Generator().manual_seed(0)
     x, options = torch.randn(6, 8, 5, 5), ((1, 1), (1, 1), (1, 1))
