@@ -8,7 +8,7 @@ import numpy as np
 from hbfp.format import HBFPFormat
 
 from ..number.blocks import Blocks, per_line
-from . import conversion, kernels, products
+from . import conversion, kernels, products, scratch
 from .patches import Patches, Values
 
 #: What int32 holds, less a bit for the half of a rounding.
@@ -40,7 +40,7 @@ class Operand(NamedTuple):
     def gathered(cls, x: np.ndarray, rows: np.ndarray, columns: int, fmt: HBFPFormat) -> Self | None:
         """(rows, columns) in blocks of one column; row i starts at ``x.flat[rows[i]]``; None if one is Inf or NaN."""
         blocks = -(-len(rows) // fmt.terms)
-        mantissa, last = np.empty((len(rows), columns), np.float32), np.empty((blocks, columns), np.int32)
+        mantissa, last = scratch.empty((len(rows), columns)), np.empty((blocks, columns), np.int32)
         invalid, form = np.empty((blocks, columns), bool), kernels.format_of(fmt)
         kernels.loaded().hbfp_row_mantissas(
             x.ctypes.data, rows.ctypes.data, len(rows), columns, fmt.terms, mantissa.ctypes.data, last.ctypes.data,
@@ -117,7 +117,7 @@ def multiply(a: Operand, b: Operand, guard: int, *, turned: bool = False,
         (row, stride), (last_row, last_stride) = steps
         places = Places(products.even_rows(m, row), products.even_blocks(k, side, stride)[0], stride,
                         products.even_rows(m, last_row), products.even_rows(blocks, last_stride))
-    m, y = len(places.row), np.empty((len(places.row), n), np.float32)
+    m, y = len(places.row), scratch.empty((len(places.row), n))
     a_last, flat = np.ascontiguousarray(a.last, np.int32), np.ascontiguousarray(a.mantissa)
     b_last = np.zeros((blocks, -(-n // 32) * 32), np.int32)                    # whole panels
     b_last[:, :n] = b.last

@@ -8,7 +8,7 @@ import numpy as np
 from hbfp.format import HBFPFormat
 
 from ..number.blocks import Blocks
-from . import kernels
+from . import kernels, scratch
 
 #: Nanoseconds, roughly, of one thread for an element.
 _ELEMENT = 1.0
@@ -43,7 +43,7 @@ def mantissas(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None, axis: in
         low, high = fmt.exponent_range
         return np.zeros(x.shape, dtype), np.full(per_block, min(max(-126, low), high), np.int32), \
             np.zeros(per_block, bool)
-    mantissa: np.ndarray = np.empty(x.shape, dtype)
+    mantissa = scratch.empty(x.shape, dtype)
     exponent = np.empty(per_block, np.int32)
     invalid = np.empty(per_block, bool)
     run = kernels.loaded().hbfp_mantissas if dtype is np.int32 else kernels.loaded().hbfp_float_mantissas
@@ -59,7 +59,7 @@ def decoded(blocks: Blocks) -> np.ndarray:
     mantissa, exponent = np.ascontiguousarray(blocks.mantissa), np.ascontiguousarray(blocks.exponent, np.int32)
     invalid = np.ascontiguousarray(blocks.invalid, bool)
     bands, sides, _ = _stack(mantissa.shape, blocks.fmt, blocks.axis)
-    y = np.empty(mantissa.shape, np.float32)
+    y = scratch.empty(mantissa.shape)
     where = (mantissa.ctypes.data, exponent.ctypes.data, invalid.ctypes.data, y.ctypes.data, *sides)
     kernels.split(bands, y.size * _ELEMENT,
                   lambda low, high: kernels.loaded().hbfp_decode(*where, low, high, blocks.fmt.magnitude))

@@ -24,7 +24,7 @@ from hbfp.values import shown
 
 from ..number.blocks import block_sides
 from ..number.to_fp32 import FLUSHED_BELOW
-from . import compiled
+from . import compiled, scratch
 
 #: Nanoseconds of work, roughly, below which one thread does it alone: handing over costs about 50000.
 _ALONE = 200_000
@@ -224,7 +224,7 @@ def encoded(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, 
     tuple of (ndarray of float32, Span)
     """
     rows, columns = x.shape
-    y = np.empty((rows, columns), np.float32) if out is None else out
+    y = scratch.empty((rows, columns)) if out is None else out
     if not x.size:
         return y, Span.empty()
     high, wide = block_sides(fmt, axis)
@@ -246,7 +246,7 @@ def encoded(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, 
 def turned(x: np.ndarray) -> np.ndarray:
     """``x.T`` of a float32 matrix with contiguous rows, as a contiguous copy."""
     rows, columns = x.shape
-    y = np.empty((columns, rows), np.float32)
+    y = scratch.empty((columns, rows))
     loaded().hbfp_turn(x.ctypes.data, x.strides[0] // 4, y.ctypes.data, rows, rows, columns)
     return y
 

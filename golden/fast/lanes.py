@@ -9,7 +9,7 @@ from hbfp.format import HBFPFormat
 
 from ..number.blocks import block_sides
 from ..spec.noise import TRIPLES
-from . import kernels
+from . import kernels, scratch
 
 #: Lanes that the kernel runs at once, and numbers that it may write behind the end of a draw.
 MOST = SLACK = 32
@@ -87,9 +87,9 @@ def encoded(x: np.ndarray, fmt: HBFPFormat, stream: Generators, *, axis: int = -
     """
     if axis == 0 and not fmt.square:                   # drawn column by column
         # Not a power of two between rows: the lines of a column would share one set of the cache.
-        y = np.empty((x.shape[1], x.shape[0] + 16), np.float32)[:, :x.shape[0]]
+        y = scratch.empty((x.shape[1], x.shape[0] + 16))[:, :x.shape[0]]
         return y.T, _encode(kernels.turned(x), y, fmt, stream, -1)
-    y = np.empty(x.shape, np.float32)
+    y = scratch.empty(x.shape)
     return y, _encode(x, y, fmt, stream, axis)
 
 

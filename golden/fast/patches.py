@@ -11,7 +11,7 @@ import numpy as np
 from hbfp.format import HBFPFormat
 
 from ..number.blocks import block_sides
-from . import kernels, lanes
+from . import kernels, lanes, scratch
 
 
 class Values(ctypes.Structure):
@@ -60,7 +60,9 @@ def _drawing(stream):
 
 def laid(x: np.ndarray, sides: Sequence[int], corner: Sequence[int]) -> np.ndarray:
     """``x`` (N, C, H, W) or (N, C, D, H, W) channels last, with other ``sides``, from ``corner`` on; zeros around."""
-    y = np.zeros((x.shape[0], *sides, x.shape[1]), np.float32)
+    y = scratch.empty((x.shape[0], *sides, x.shape[1]))
+    if x.shape[2:] != tuple(sides) or any(corner):
+        y[...] = 0
     _lay(x, y.transpose(0, -1, *range(1, y.ndim - 1)), corner)
     return y
 
@@ -68,7 +70,8 @@ def laid(x: np.ndarray, sides: Sequence[int], corner: Sequence[int]) -> np.ndarr
 def planes(x: np.ndarray, sides: Sequence[int], corner: Sequence[int]) -> np.ndarray:
     """:func:`laid` with planes, one for each channel; what follows the last may be read for 16 numbers more."""
     n, c = x.shape[:2]
-    flat = np.zeros(n * c * math.prod(sides) + 16, np.float32)
+    flat = scratch.empty((n * c * math.prod(sides) + 16,))
+    flat[...] = 0
     y = flat[:-16].reshape(n, c, *sides)
     _lay(x, y, corner)
     return y
@@ -86,7 +89,7 @@ def _lay(x, y, corner):
 def product(patches: Patches, fmt: HBFPFormat, other: Values, stream: lanes.Generators | None = None,
             sums: str = "fp32") -> np.ndarray:
     """q(patches) times ``other`` (columns, n), blocks along the columns or tiles: (pixels, n) float32."""
-    y = np.empty((patches.pixels, other.n), np.float32)
+    y = scratch.empty((patches.pixels, other.n))
     form, flush, (high, wide) = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals, sums), block_sides(fmt, -1)
     with _drawing(stream) as running:
         def part(first, last):
@@ -106,7 +109,7 @@ def turned_product(patches: Patches, fmt: HBFPFormat, other: Values, stream: lan
 
     With a ``stream`` blocks along the pixels draw column by column.
     """
-    y = np.empty((patches.columns, other.n), np.float32)
+    y = scratch.empty((patches.columns, other.n))
     form, flush, (high, wide) = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals, sums), block_sides(fmt, 0)
     with _drawing(stream) as running:
         kernels.loaded().hbfp_patches_turned(

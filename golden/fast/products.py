@@ -9,7 +9,7 @@ import numpy as np
 
 from hbfp.format import HBFPFormat
 
-from . import kernels
+from . import kernels, scratch
 
 _KEEP = kernels.flush_of("gradual")
 
@@ -105,7 +105,7 @@ def product(a: np.ndarray, b: np.ndarray, side: int, *, rows: np.ndarray | None 
     first, terms = even_blocks(k, side, stride)
     blocks = first if blocks is None else blocks
     m = len(rows)
-    y = np.empty((m, n), np.float32) if out is None else out
+    y = scratch.empty((m, n)) if out is None else out
     if not y.size:
         return y
     if not k:
@@ -149,7 +149,7 @@ def _pair_product(a, b, a_fmt, b_fmt, a_span, b_span, *, sums, rows=None, blocks
         rows = even_rows(a.shape[0], row_stride)
     first, terms = even_blocks(k, a_fmt.terms, stride)
     blocks = first if blocks is None else blocks
-    y = np.empty((len(rows), n), np.float32) if out is None else out
+    y = scratch.empty((len(rows), n)) if out is None else out
     if not y.size or not k:
         y[:] = 0
         return y

@@ -7,7 +7,7 @@ import numpy as np
 
 from hbfp.format import HBFPFormat
 
-from . import kernels, lanes
+from . import kernels, lanes, scratch
 from .kernels import ELEMENT, MULTIPLICATION, Flush, Format
 from .patches import Patches
 
@@ -133,7 +133,7 @@ def drawn(products: Sequence[tuple[np.ndarray, np.ndarray, HBFPFormat, HBFPForma
 def _each(m, k, b, formats, skip, call):
     """(pairs, M, N): ``call`` is given a count of pairs, the first, b's address and strides, and what follows N."""
     count, _, n = b.shape
-    y = np.empty((count, m, n), np.float32)
+    y = scratch.empty((count, m, n))
     nothing = skip is not None and bool(skip.all())
     skip = formats.none if skip is None else np.ascontiguousarray(skip, bool)
     step, bk, bn = b.strides

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ..fast import aligned, kernels, patches, products
+from ..fast import aligned, kernels, patches, products, scratch
 from ..matmul import check_aligned
 from . import unfold
 from .formats import Formats
@@ -109,7 +109,7 @@ def weight_gradient(last: torch.Tensor, g: torch.Tensor, formats: Formats, size:
         return None
     planes = patches.planes(array(last.movedim(-1, 1)), found.sides, (0,) * len(size))
     shape = planes[found.cuts[0]].shape
-    copies = np.empty((len(found.cuts), *shape), np.float32)
+    copies = scratch.empty((len(found.cuts), *shape))
     for copy, cut in zip(copies, found.cuts, strict=True):
         copy[...] = planes[cut]
     lines, flat = copies.reshape(-1, found.length), array(g.reshape(-1, g.shape[-1]))

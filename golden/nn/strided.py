@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ..fast import aligned, kernels, products
+from ..fast import aligned, kernels, products, scratch
 from ..matmul import check_aligned
 from . import unfold
 from .formats import Formats
@@ -70,7 +70,9 @@ def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], str
     multiply = _products(array(last.view(-1, out)), array(matrix), found.parts, formats)
     if multiply is None:
         return None
-    y = (np.empty if found.all else np.zeros)((n, *sides, c), np.float32)
+    y = scratch.empty((n, *sides, c))
+    if not found.all:
+        y[...] = 0
     for part in found.parts:
         y[:, *part.places] = multiply(part).reshape(n, *part.counts, c)
     return torch.from_numpy(y)
