@@ -4,7 +4,7 @@
 """
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import torch
@@ -44,8 +44,9 @@ class Transposed(torch.autograd.Function):
         x, w = ctx.saved_tensors
         of_x, of_w = ctx.needs_input_grad[:2]
         drawn = ctx.way.draws(g, x, w, of_x, of_w)
-        gx = ctx.way.output(g, w.detach(), x.shape[2:], drawn) if of_x else None
-        gw = ctx.way.weight_gradient(g, x.detach(), tuple(w.shape[2:]), drawn) if of_w else None
+        laid = ctx.way.laid(g)                            # both products take the same numbers, as a rule
+        gx = ctx.way.output(g, w.detach(), x.shape[2:], drawn, laid) if of_x else None
+        gw = ctx.way.weight_gradient(g, x.detach(), tuple(w.shape[2:]), drawn, laid) if of_w else None
         return gx, gw, *[None] * 7
 
 
@@ -79,43 +80,42 @@ class _Way:
         matrices += depthwise.of_weight_gradient(g, w.shape[2:], self.formats) if of_weights else []
         return depthwise.draws(self.stream, self.groups, matrices, last_first=True)
 
-    def output(self, x, w, sides, drawn):
+    def laid(self, x):
+        """A function of padding that gives parts of ``x`` channels last, as :func:`unfold.channels_last`, made once."""
+        parts = x.chunk(1 if self.depthwise or self.grouped or self.alike else self.groups, 1)
+        return cache(lambda *padding: [unfold.channels_last(part, padding) for part in parts])
+
+    def output(self, x, w, sides, drawn, laid):
         """(N, C, sides ...); pixels beyond come of padding of the output alone."""
+        around = unfold.around(self.padding)
         if self.depthwise:
-            y = depthwise.output(unfold.channels_last(x, unfold.around(self.padding)), w, self.stride, self.dilation,
-                                 self.formats, drawn)
+            y = depthwise.output(*laid(*around), w, self.stride, self.dilation, self.formats, drawn)
         elif self.grouped:
             y = grouped.output(x, w, *self.geometry, self.formats, self.groups)
         elif self.alike:
-            y = alike_groups.output(unfold.channels_last(x, unfold.around(self.padding)), w, self.stride,
-                                    self.dilation, self.formats, self.groups)
+            y = alike_groups.output(*laid(*around), w, self.stride, self.dilation, self.formats, self.groups)
         else:
-            y = joined([self._output(part, own) for part, own in zip(x.chunk(self.groups, 1), w.chunk(self.groups),
-                                                                     strict=True)]).movedim(-1, 1)
+            y = joined([conv_products.over_channels(
+                last, unfold.weight_matrix(own), self.formats.x, self.formats.w, self.formats, None, tuple(w.shape[2:]),
+                self.stride, self.dilation)
+                for last, own in zip(laid(*around), w.chunk(self.groups), strict=True)]).movedim(-1, 1)
         return y[(..., *(slice(side) for side in sides))]
 
-    def _output(self, x, w):
-        return conv_products.over_channels(
-            unfold.channels_last(x, unfold.around(self.padding)), unfold.weight_matrix(w), self.formats.x,
-            self.formats.w, self.formats, None, tuple(w.shape[2:]), self.stride, self.dilation)
-
-    def weight_gradient(self, x, g, size, drawn):
+    def weight_gradient(self, x, g, size, drawn, laid):
         """(C, O / groups, size ...)."""
         padding = self._around(x.shape[2:], g.shape[2:], size)
         if self.depthwise:
-            return depthwise.weight_gradient(unfold.channels_last(x, padding), g, size, self.stride, self.dilation,
-                                             self.formats, drawn)
+            return depthwise.weight_gradient(*laid(*padding), g, size, self.stride, self.dilation, self.formats, drawn)
         if self.grouped:
-            last = unfold.channels_last(x, padding).movedim(-1, 1)
-            return grouped.weight_gradient(last, g, size, self.stride, (0,) * len(size), self.dilation, self.formats,
-                                           self.groups)
+            last, = laid(*padding)
+            return grouped.weight_gradient(last.movedim(-1, 1), g, size, self.stride, (0,) * len(size), self.dilation,
+                                           self.formats, self.groups)
         if self.alike:
-            return alike_groups.weight_gradient(unfold.channels_last(x, padding), g, size, self.stride, self.dilation,
-                                                self.formats, self.groups)
+            return alike_groups.weight_gradient(*laid(*padding), g, size, self.stride, self.dilation, self.formats,
+                                                self.groups)
         return joined([conv_products.over_pixels(
-            unfold.channels_last(part, padding), unfold.channels_last(top, [0] * len(padding)), self.formats, None,
-            size, self.stride, self.dilation)
-            for part, top in zip(x.chunk(self.groups, 1), g.chunk(self.groups, 1), strict=True)], 0)
+            last, unfold.channels_last(top, [0] * len(padding)), self.formats, None, size, self.stride, self.dilation)
+            for last, top in zip(laid(*padding), g.chunk(self.groups, 1), strict=True)], 0)
 
     def _around(self, sides, pixels, size):
         """Padding with which patches of so many pixels reach all: what they do not would be further pixels."""
