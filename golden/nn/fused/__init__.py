@@ -7,8 +7,8 @@
 
 The models' batches travel behind each other in one batch dimension. Linear layers run all models in
 one call; operations that treat each element or row alone run once over everything; every other layer
-(convolution, normalisation, attention, embedding, dropout and what is not known) runs model by model
-on its part, which is the same computation by construction. The models keep their parameters, so any
+runs model by model on its part, which is the same computation by construction, or in one call where
+that is proven to have the same bits. The models keep their parameters, so any
 ``torch.optim`` optimiser and scheduler serves, and a loss is the sum of the models' own losses:
 no gradient needs scaling.
 """

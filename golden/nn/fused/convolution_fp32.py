@@ -28,7 +28,8 @@ class QuickConvolution(FusedConvolution):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(models * N, ...) -> (models * N, ...)."""
-        first, w, bias = self.layers[0], self.weights, self.biases
+        w: Any = self.weights
+        first, bias = self.layers[0], self.biases
         if (not isinstance(first, nn.Conv2d) or not all(map(self.serves, self.layers)) or first.groups > 1
                 or x.dim() != 4 or x.shape[1] != first.in_channels or x.dtype != torch.float32 or not x.is_contiguous()
                 or not 0 < x.numel() * max(1, first.out_channels // x.shape[1]) <= _IMAGES or w.numel() > _WEIGHTS
