@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 #: Powers of two of the sizes in bytes that are kept: smaller memory the C library keeps, larger is rare.
-_LEAST, _MOST = 17, 24
+_LEAST, _MOST = 18, 24
 #: For each power of two the memory that no array has, the last returned last; at most so many bytes of each size.
 _FREE: dict[int, deque[np.ndarray]] = {power: deque(maxlen=1 << _MOST - power) for power in range(_LEAST, _MOST + 1)}
 _LINE = 64
@@ -30,9 +30,8 @@ class _Lent:
 
 
 def empty(shape: Sequence[int], dtype: Any = np.float32) -> np.ndarray:
-    """``numpy.empty(shape, dtype)``, of memory that was an array's before where there is any."""
-    shape, dtype = tuple(shape), np.dtype(dtype)
-    power = (math.prod(shape) * dtype.itemsize - 1).bit_length()
+    """``numpy.empty(shape, dtype)``, of memory that was an array's before where there is any; types of 4 bytes."""
+    power = (4 * math.prod(shape) - 1).bit_length()
     if not _LEAST <= power <= _MOST:
         return np.empty(shape, dtype)
     free = _FREE[power]
@@ -40,4 +39,4 @@ def empty(shape: Sequence[int], dtype: Any = np.float32) -> np.ndarray:
         memory = free.pop()
     except IndexError:
         memory = np.empty((1 << power) + _LINE, np.uint8)
-    return np.asarray(_Lent(memory, free, shape, dtype.str))
+    return np.asarray(_Lent(memory, free, tuple(shape), np.dtype(dtype).str))
