@@ -50,6 +50,7 @@ class Nearest {
 
     void outer(int64_t, int64_t) {}
     void next() {}
+    void lines(int64_t) {}
     void rest(int64_t, int) {}
     const int32_t *numbers(int64_t, int64_t) { return nullptr; }
 
@@ -63,6 +64,15 @@ class Nearest {
     Across::Floats most_;
 };
 
+// The mantissas of v with noise of so many bits, at most `most`.
+inline Across::Floats with_noise(const Across::Floats &v, const Unit &unit, const Across::Ints &noise, int32_t bits,
+                                 const Across::Ints &most) {
+    const Across::Ints word = as<int32_t>(v);
+    Across::Ints m = (convert<int32_t>(Across::Floats(as<float>(word & 0x7FFFFFFF) * unit.up)) + noise) >> bits;
+    m = select(m > most, most, m);
+    return as<float>(as<int32_t>(convert<float>(m)) | (word & INT32_MIN));
+}
+
 // Where columns draw: column c from the states starts[c], `ahead` steps of the lanes later.
 struct Drawing {
     const Lanes *lanes;
@@ -73,12 +83,14 @@ struct Drawing {
 // Rounding `stochastic` of lines in blocks of `terms`, with numbers that the lines of a column draw one after the other.
 class Stochastic {
   public:
-    // `lines`: of so many, each of `length`, numbers are drawn side by side, else line by line.
-    Stochastic(const Format &f, const Drawing &drawing, int64_t columns, int64_t lines, int64_t length, int64_t terms)
+    // `lines`: of so many, each of `length`, numbers are drawn side by side, else line by line; `between`: lines of others
+    // from the start of one to that of a column's next.
+    Stochastic(const Format &f, const Drawing &drawing, int64_t columns, int64_t lines, int64_t length, int64_t terms,
+               int64_t between = 1)
         : lanes_(*drawing.lanes), terms_(terms), used_(std::min(lanes_.count, length)), slices_((columns + 15) / 16),
           bits_(f.noise_bits), most_(Across::Ints{} + ((1 << f.magnitude) - 1)), side_(lines > 1),
           states_(lines * slices_ * lanes_.count) {
-        const int64_t apart = (length + terms - 1) / terms * terms / lanes_.count;
+        const int64_t apart = (length + terms - 1) / terms * terms / lanes_.count * between;
         const Leaps &leaps = Leaps::of(lanes_);
         for (int64_t c = 0; c < columns; c++) {
             uint32_t state[32];
@@ -97,10 +109,7 @@ class Stochastic {
 
     // Of a number in the s-th 16 columns from there.
     Across::Floats mantissa(const Across::Floats &v, const Unit &unit, int s = 0) {
-        const Across::Ints word = as<int32_t>(v);
-        Across::Ints m = (convert<int32_t>(Across::Floats(as<float>(word & 0x7FFFFFFF) * unit.up)) + drawn(s)) >> bits_;
-        m = select(m > most_, most_, m);
-        return as<float>(as<int32_t>(convert<float>(m)) | (word & INT32_MIN));
+        return with_noise(v, unit, drawn(s), bits_, most_);
     }
 
     // Goes on to the next number.
@@ -142,6 +151,33 @@ class Stochastic {
         s ^= s << lanes_.shifts[2][lane_];
         return as<int32_t>(s >> uint32_t(32 - bits_));
     }
+};
+
+// The same of lines of k numbers, a lane each, that draw one line after the other.
+class LineNoise {
+  public:
+    LineNoise(const Format &f, const Lanes &lanes, int64_t k, int64_t terms)
+        : lanes_(lanes), length_((k + terms - 1) / terms * terms), bits_(f.noise_bits),
+          most_(Across::Ints{} + ((1 << f.magnitude) - 1)), drawn_(16 * length_ + SLACK), turned_(16 * length_) {}
+
+    // Draws for the next `count` lines.
+    void lines(int64_t count) {
+        lanes_.draw(reinterpret_cast<int32_t *>(drawn_.data()), count * length_, bits_);
+        turn(drawn_.data(), length_, turned_.data(), 16, count, length_);
+    }
+
+    Across::Floats mantissa(const Across::Floats &v, const Unit &unit, int64_t k) const {
+        Across::Ints noise;
+        get(noise, reinterpret_cast<const int32_t *>(&turned_[16 * k]));
+        return with_noise(v, unit, noise, bits_, most_);
+    }
+
+  private:
+    Lanes lanes_;
+    int64_t length_;
+    int32_t bits_;
+    Across::Ints most_;
+    std::vector<float> drawn_, turned_;                             // integers, moved as floats
 };
 
 // y = q(x), (rows, columns), in blocks of `terms` rows and one column, each column with its own numbers.

@@ -39,6 +39,14 @@ class Drawing(ctypes.Structure):
         return made
 
 
+    def alone(self, i: int, stream: Generators) -> Generators:
+        """``stream``, from where channel or group i draws on."""
+        words, starts = self.keep
+        stream.state[:] = starts[i, :len(stream.state)]
+        lanes.leap(stream, self.ahead)
+        return stream
+
+
 class Matrix(NamedTuple):
     """A matrix of each channel that is converted: its format, lines, and the length of a line along K."""
     fmt: HBFPFormat

@@ -27,11 +27,11 @@ inline void all_dots(const Across::Floats *v, int64_t n, int64_t count, const W 
 // Rows of output pixels, 16 neighbours at a time, in one group: x is planes (one for each channel), in which element k of
 // the patch of pixel j of row r lies at row[r] + offset[k] + j; 16 more may be read behind the last. w (k, n) has the
 // group's columns from `first` on. Of tiles, a block is as many pixels high, whichever rows they are of.
-template <class Totals> class Planes {
+template <class Totals, class Rounding> class Planes {
   public:
-    Planes(const Units &units, const Format &f, const int64_t *offset, int64_t k, int64_t terms, const Values &w,
+    Planes(const Units &units, const Rounding &rounding, const int64_t *offset, int64_t k, int64_t terms, const Values &w,
            int64_t first, int64_t n, const Totals &totals)
-        : units_(units), rounding_(f), offset_(offset), k_(k), terms_(terms), w_(w.data + first), ldw_(w.ld), first_(first),
+        : units_(units), rounding_(rounding), offset_(offset), k_(k), terms_(terms), w_(w.data + first), ldw_(w.ld), first_(first),
           n_(n), values_(terms), totals_(totals) {
         totals_.resize(n);
     }
@@ -79,7 +79,7 @@ template <class Totals> class Planes {
 
   private:
     const Units &units_;
-    const Nearest rounding_;
+    Rounding rounding_;
     const int64_t *offset_;
     int64_t k_, terms_;
     const float *w_;
@@ -95,6 +95,7 @@ template <class Totals> class Planes {
                 int64_t ld) {
         Across::Ints left = {};
         totals_.clear();
+        rounding_.lines(count);
         for (int64_t k = 0; k < k_; k += terms_) {
             const int64_t n = std::min(terms_, k_ - k);
             Across::Ints largest = {}, odd;
@@ -105,7 +106,7 @@ template <class Totals> class Planes {
             if (tops) get(largest, tops + k / terms_ * apart);
             const Unit unit = units_.of(largest, odd);
             left |= odd;
-            for (int64_t i = 0; i < n; i++) values_[i] = rounding_.mantissa(values_[i], unit);
+            for (int64_t i = 0; i < n; i++) values_[i] = rounding_.mantissa(values_[i], unit, k + i);
             const float *w = w_ + k * ldw_;
             all_dots(values_.data(), n, n_, [&](int64_t i, int64_t o) { return w[i * ldw_ + o]; },
                      [&](int64_t o, const Across::Floats &p) {
@@ -125,13 +126,13 @@ template <class Totals> class Planes {
 };
 
 // The weights' gradient for 16 neighbouring channels of channels-last x: lane j of `wide` belongs to channel j's group.
-template <class Totals> class GroupedTaps {
+template <class Totals, class Rounding> class GroupedTaps {
   public:
     // `group` (channels): the first column of g of each channel's group; n columns a group. Sums are (taps, n, ld), `ld`
     // in whole vectors. A block has `high` of a group's weights, in the order (tap, channel).
-    GroupedTaps(const Units &units, const Format &f, const Patches &p, const Values &g, const int64_t *group, int64_t n,
+    GroupedTaps(const Units &units, const Rounding &rounding, const Patches &p, const Values &g, const int64_t *group, int64_t n,
                 int64_t high, int64_t terms, int64_t ld, Totals &totals)
-        : units_(units), rounding_(f), p_(p), g_(g), group_(group), n_(n), high_(high), terms_(terms), ld_(ld),
+        : units_(units), rounding_(rounding), p_(p), g_(g), group_(group), n_(n), high_(high), terms_(terms), ld_(ld),
           totals_(totals), values_(terms), wide_(terms * n), powers_(n), tops_(high > 1 ? p.segments * ld : 0) {
         totals_.resize(p.segments * n * ld / 16);
     }
@@ -150,7 +151,7 @@ template <class Totals> class GroupedTaps {
 
   private:
     const Units &units_;
-    const Nearest rounding_;
+    Rounding rounding_;
     const Patches &p_;
     const Values &g_;
     const int64_t *group_;
@@ -205,7 +206,9 @@ template <class Totals> class GroupedTaps {
             if (high_ > 1) get(largest, &tops_[s * ld_ + c]);
             const Unit unit = units_.of(largest, odd);
             left |= odd;
-            for (int64_t i = 0; i < rows; i++) values_[i] = rounding_.mantissa(values_[i], unit);
+            rounding_.outer(s, c);
+            for (int64_t i = 0; i < rows; i++, rounding_.next()) values_[i] = rounding_.mantissa(values_[i], unit);
+            rounding_.rest(rows, 1);
             all_dots(values_.data(), rows, n_, [&](int64_t i, int64_t o) { return wide_[i * n_ + o]; },
                      [&](int64_t o, const Across::Floats &p) {
                          totals_.add(((s * n_ + o) * ld_ + c) / 16, m == 0, p, unit, powers_[o]);

@@ -236,36 +236,51 @@ void by_totals(const Format &f, const Values &b, int64_t terms, const Whole *who
 
 // Pixels first .. last of y (pixels, groups * n), rows of `width` or tiles `high` pixels high: see Planes. Group i has the
 // planes from x + i * step on and columns i * n of w and y; odd[i] becomes 1 where it cannot be done so, and its part of y
-// then holds anything.
+// then holds anything. Group i draws for x, if at all, from starts[i] of `drawing` on.
 void hbfp_planes(const float *x, const int64_t *row, int64_t width, const int64_t *offset, int64_t k, int64_t high,
-                 int64_t terms, const Format *f, const Values *w, const Whole *whole, int64_t groups, int64_t step,
-                 float *y, int64_t first, int64_t last, uint8_t *odd, const Flush *flush) {
+                 int64_t terms, const Format *f, const Values *w, const Whole *whole, const Drawing *drawing,
+                 int64_t groups, int64_t step, float *y, int64_t first, int64_t last, uint8_t *odd, const Flush *flush) {
     const int64_t n = w->n / groups, strip = high == 1 ? width : up_to(96, high);
     by_totals(*f, *w, terms, whole, *flush, [&](const Units &units, const auto &totals) {
         for (int64_t i = 0; i < groups; i++) {
-            Planes planes(units, *f, offset, k, terms, *w, i * n, n, totals);
-            for (int64_t m = first; m < last && !odd[i]; m += strip) {
-                float *out = y + m * w->n + i * n;
-                odd[i] = high == 1 ? !planes.row(x + i * step + row[m / width], width, out, w->n)
-                    : !planes.tiles(x + i * step, row, width, m, std::min(strip, last - m), high, out, w->n);
+            const auto run = [&](const auto &rounding) {
+                Planes planes(units, rounding, offset, k, terms, *w, i * n, n, totals);
+                for (int64_t m = first; m < last && !odd[i]; m += strip) {
+                    float *out = y + m * w->n + i * n;
+                    odd[i] = high == 1 ? !planes.row(x + i * step + row[m / width], width, out, w->n)
+                        : !planes.tiles(x + i * step, row, width, m, std::min(strip, last - m), high, out, w->n);
+                }
+            };
+            if (!drawing) {
+                run(Nearest(*f));
+                continue;
             }
+            Lanes lanes = *drawing->lanes;
+            std::memcpy(lanes.state, drawing->starts[i], sizeof lanes.state);
+            Leaps::of(lanes).forward(lanes.state, drawing->ahead + first * ((k + terms - 1) / terms * terms / lanes.count));
+            run(LineNoise(*f, lanes, k, terms));
         }
     });
     canonical(y + first * w->n, (last - first) * w->n);
 }
 
 // y (taps, n, ld): gradient of the weights of channel c of p for the n columns of g of its group; see GroupedTaps. `ld` is
-// a multiple of 16. *odd becomes 1 where it cannot be done so.
+// a multiple of 16. *odd becomes 1 where it cannot be done so. Channel c draws, if at all, from starts[c] of `drawing` on.
 void hbfp_grouped_turned(const Patches *p, const Format *f, int64_t high, int64_t terms, const Values *g, const Whole *whole,
-                         const int64_t *group, int64_t n, float *y, int64_t ld, uint8_t *odd, const Flush *flush) {
+                         const Drawing *drawing, const int64_t *group, int64_t n, float *y, int64_t ld, uint8_t *odd,
+                         const Flush *flush) {
     by_totals(*f, *g, terms, whole, *flush, [&](const Units &units, auto totals) {
-        GroupedTaps taps(units, *f, *p, *g, group, n, high, terms, ld, totals);
-        for (int64_t m = 0; m < p->pixels && !*odd; m += terms) {
-            Across::Ints left = {};
-            taps.add(m, std::min(terms, p->pixels - m), left);
-            totals.after(m / terms + 1, left);
-            *odd = Across::any(left);
-        }
+        const auto run = [&](const auto &rounding) {
+            GroupedTaps taps(units, rounding, *p, *g, group, n, high, terms, ld, totals);
+            for (int64_t m = 0; m < p->pixels && !*odd; m += terms) {
+                Across::Ints left = {};
+                taps.add(m, std::min(terms, p->pixels - m), left);
+                totals.after(m / terms + 1, left);
+                *odd = Across::any(left);
+            }
+        };
+        if (drawing) run(Stochastic(*f, *drawing, p->length, p->segments, p->pixels, terms, p->length / (g->n / n)));
+        else run(Nearest(*f));
         for (int64_t i = 0; i < p->segments * n * ld / 16; i++) totals.read(i, y + 16 * i);
     });
     canonical(y, p->segments * n * ld);

@@ -96,8 +96,8 @@ def convolved(x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, d
     """
     if groups > 1 and Depthwise.serves(x, w, groups, formats, stream):
         return Depthwise.apply(x, w, stride, padding, dilation, formats, stream if formats.stochastic else None)
-    if groups > 1 and Grouped.serves(x, w, groups, formats):
-        return Grouped.apply(x, w, stride, padding, dilation, formats, groups)
+    if groups > 1 and Grouped.serves(x, w, groups, formats, stride, stream):
+        return Grouped.apply(x, w, stride, padding, dilation, formats, groups, stream if formats.stochastic else None)
     if groups > 1 and AlikeGroups.serves(x, formats):
         return AlikeGroups.apply(x, w, stride, padding, dilation, formats, groups)
     if groups > 1 and x.numel() and x.dim() == 4 and StackedGroups.serves(x, formats):

@@ -14,6 +14,7 @@ import golden.nn as gn  # noqa: E402
 from golden.fast import grouped as kernel  # noqa: E402
 from golden.fast import kernels  # noqa: E402
 from golden.nn import conv, conv_products, functional, grouped  # noqa: E402
+from golden.noise import Stream  # noqa: E402
 from tests.cases import cover  # noqa: E402
 
 from .test_conv import run, same  # noqa: E402
@@ -204,3 +205,91 @@ def scaled(x, w):
     """Images whose 17 pixels have the channels ``x`` in both groups, and weights of 1 x 1 for three outputs of each."""
     return (torch.from_numpy(np.tile(x, 2))[None, :, None, None].repeat(1, 1, 1, 17),
             torch.from_numpy(w)[None, :, None, None].repeat(6, 1, 1, 1))
+
+
+def drawn(call, x, w, formats):
+    """What a convolution with noise and its gradients give, twice, and the generators' states then."""
+    stream, found = Stream(3, formats.lanes), []
+    for _ in range(2):
+        operands = [each.detach().requires_grad_(each.requires_grad) for each in (x, w)]
+        y = call(*operands, stream)
+        y.backward(torch.randn(y.shape, generator=torch.Generator().manual_seed(1)) * 1e-3)
+        found += [y.detach(), *(each.grad for each in operands if each.requires_grad)]
+    return [*found, torch.from_numpy(stream.state.astype(np.float32))]
+
+
+def compare_drawn(x, w, groups, geometry, formats, needs=(True, True)):
+    """As :func:`compare`, with noise: all groups draw what they draw one after the other."""
+    for each, own in zip((x, w), needs, strict=True):
+        each.requires_grad_(own)
+    assert grouped.Grouped.serves(x, w, groups, formats, geometry[0], Stream(3, formats.lanes))
+    together = drawn(lambda a, b, s: functional.conv2d(a, b, None, *geometry, groups, formats, stream=s), x, w, formats)
+    apart = drawn(lambda a, b, s: conv.Conv2d.apply(a, b, *geometry, formats, s, groups), x, w, formats)
+    for got, want in zip(together, apart, strict=True):
+        same(got, want.numpy())
+    return together
+
+
+NOISY = gn.HBFPFormat(block=(1, 16), rounding="stochastic")
+
+
+@pytest.mark.parametrize("sizes, fmt, sums", cover(
+    [(8, 8, 4, (3, 3), (1, 1), (1, 1)), (4, 4, 5, (3, 2), (1, 0), (1, 2)), (3, 15, 2, (3, 3), (0, 2), (2, 1)),
+     (5, 9, 7, (1, 1), (0, 0), (1, 1))],
+    [NOISY, replace(NOISY, mantissa=4, noise_bits=11), replace(NOISY, block=(1, 64)), replace(NOISY, block=(1, 17)),
+     replace(NOISY, exponent=6)], ["fp32", "bf16", "fp24"]))
+def test_noise(sizes, fmt, sums):
+    c, o, groups, size, padding, dilation = sizes
+    torch.manual_seed(c)
+    x = torch.randn(2, groups * c, 9, 20) * torch.logspace(-5, 5, groups * c)[None, :, None, None]
+    w = torch.randn(groups * o, c, *size) * 1e-4
+    x[1, 1], w[0] = 0, 0
+    compare_drawn(x, w, groups, ((1, 1), padding, dilation), gn.Formats.of(fmt, accumulate=sums))
+
+
+@pytest.mark.parametrize("needs", [(True, False), (False, True)])
+@pytest.mark.parametrize("quiet", ["", "x", "w", "g"])
+def test_noise_of_some_roles_and_gradients(needs, quiet):
+    torch.manual_seed(0)
+    x, w = torch.randn(2, 24, 5, 17), torch.randn(16, 6, 3, 3)
+    roles = {role: replace(NOISY, mantissa=m, rounding="rne" if role == quiet else "stochastic")
+             for role, m in (("x", 6), ("w", 4), ("g", 8))}
+    compare_drawn(x, w, 4, ONES, gn.Formats(**roles), needs)
+
+
+@pytest.mark.parametrize("quiet", ["", "x", "w", "g"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e-25, 2.0 ** 95, 1e-40, 0.0])
+def test_a_group_with_noise_that_is_out_of_range_draws_what_it_would(value, quiet):
+    torch.manual_seed(0)
+    x, w = torch.randn(2, 32, 6, 18), torch.randn(32, 8, 3, 3)
+    x[1, 9, 2:5, 3:16] = value
+    x[1, 8:16, :, 10:] = value
+    w[24, 0, 0, 0] = value
+    formats = gn.Formats.of(NOISY)
+    compare_drawn(x, w, 4, ONES, replace(formats, **{quiet: replace(NOISY, rounding="rne")} if quiet else {}))
+
+
+def test_noise_of_all_groups_goes_together_in_threads(monkeypatch):
+    torch.manual_seed(0)
+    x, w = torch.randn(8, 32, 30, 30), torch.randn(32, 8, 3, 3)
+    kernels.set_threads(3)
+    try:
+        compare_drawn(x, w, 4, ONES, gn.Formats.of(NOISY))
+    finally:
+        kernels.set_threads(None)
+    seen = spied(monkeypatch)
+    y = functional.conv2d(x, w, None, 1, 1, 1, 4, gn.Formats.of(NOISY), stream=Stream(1, 16))
+    y.backward(torch.ones_like(y))
+    assert seen == ["product", "product", "turned_product"]
+
+
+@pytest.mark.parametrize("change, c, o, stride", [
+    ({"block": (1, 8)}, 8, 4, (1, 1)), ({"block": (1, 8)}, 4, 8, (1, 1)), ({}, 8, 17, (1, 1)), ({}, 8, 8, (2, 1)),
+    ({"mantissa": 12}, 8, 8, (1, 1)), ({"block": (8, 8)}, 8, 8, (1, 1)), ({"noise_bits": 20}, 8, 8, (1, 1))])
+def test_which_noise_does_not_go_together(change, c, o, stride):
+    formats = gn.Formats.of(replace(NOISY, **change))
+    x, w, stream = torch.randn(1, 2 * c, 6, 6), torch.randn(2 * o, c, 3, 3), Stream(1, formats.lanes)
+    assert not grouped.Grouped.serves(x, w, 2, formats, stride, stream)
+    assert grouped.Grouped.serves(torch.randn(1, 16, 6, 6), torch.randn(16, 8, 3, 3), 2, gn.Formats.of(NOISY), (1, 1),
+                                  Stream(1, 16))
+    assert not grouped.Grouped.serves(torch.randn(1, 16, 6, 6), torch.randn(16, 8, 3, 3), 2, gn.Formats.of(NOISY))
