@@ -36,8 +36,8 @@ def encoded(x: np.ndarray, fmt: HBFPFormat, groups: int, drawing: Drawing | None
     n = x.shape[1] // groups
     if drawing is not None:
         return depthwise.encoded(x, fmt, columns(drawing, n, math.ceil(len(x) / fmt.terms) * fmt.terms))
-    if not fmt.square:
-        y, span = kernels.encoded(x, fmt, axis=0)
+    if not fmt.square or n <= fmt.terms:               # a tile has all columns of a group
+        y, span = kernels.encoded(x, fmt, axis=0, wide=n if fmt.square else 1)
         return Values.of(y, fmt, span)
     y, span = np.empty(x.shape, np.float32), kernels.Span.empty()
     for i in range(0, x.shape[1], n):

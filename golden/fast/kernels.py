@@ -207,7 +207,7 @@ assert set(ROUNDINGS) == {"rne", "truncate", "stochastic"}
 
 
 def encoded(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, axis: int = -1,
-            out: np.ndarray | None = None) -> tuple[np.ndarray, Span]:
+            out: np.ndarray | None = None, wide: int = 0) -> tuple[np.ndarray, Span]:
     """``decode(encode(x, fmt, noise, axis=axis))`` of a matrix, and its :class:`Span`.
 
     Parameters
@@ -218,6 +218,8 @@ def encoded(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, 
         As of :func:`golden.bfp.encode`; noise as contiguous int32.
     out : ndarray of float32, optional
         Where the result goes; may be ``x``.
+    wide : int
+        Columns of a block, if others than ``fmt`` has.
 
     Returns
     -------
@@ -227,8 +229,8 @@ def encoded(x: np.ndarray, fmt: HBFPFormat, noise: np.ndarray | None = None, *, 
     y = scratch.empty((rows, columns)) if out is None else out
     if not x.size:
         return y, Span.empty()
-    high, wide = block_sides(fmt, axis)
-    form, run = format_of(fmt), loaded().hbfp_encode
+    high, own = block_sides(fmt, axis)
+    form, run, wide = format_of(fmt), loaded().hbfp_encode, wide or own
     source, target, dice = x.ctypes.data, y.ctypes.data, 0 if noise is None else noise.ctypes.data
     ldx, ldy = x.strides[0], y.strides[0]
 
