@@ -309,7 +309,7 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
         return y, (weights.mean(1) if average_attn_weights else weights) if need_weights else None
 
     def _nested(self, query, key, value, is_causal):
-        """Of nested tensors (N, *, E)."""
+        """Of nested tensors (N, \\*, E)."""
         with self.hbfp_call() as (formats, stream):
             q, k, v = (each.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for each in
                        self._projected(query, key, value, formats, stream))
