@@ -230,7 +230,7 @@ def compiled(console, repeat):
 
     The first step of both is compared: torch's compiler may join pointwise operations and add in another order.
     """
-    table = Table("case", "eager ms", "compiled ms", "eager / compiled", "FP32: eager / compiled",
+    table = Table("step", "eager ms", "compiled ms", "eager / compiled", "FP32: eager / compiled",
                   "gradients of other bits, %", "largest difference / norm", title="torch.compile of a training step")
     for name in COMPILED:
         case = CASES[name]
