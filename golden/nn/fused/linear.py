@@ -9,6 +9,7 @@ from torch import nn
 from ..layers import HBFPLinear
 from ..once import once_differentiable
 from .each import Each, Fused
+from .loop import aligned
 from .parameters import Parameters
 from .products import Linear, Products
 from .proof import proven, same_bits
@@ -90,15 +91,7 @@ def row_sums(g: torch.Tensor) -> torch.Tensor:
         return all(same_bits(each.sum(1), [own.clone().sum(0) for own in each]) for each in like)
     if _begins(g) and proven(("sum", g.shape), proof):
         return g.sum(1)
-    return torch.stack([own.sum(0) for own in aligned(g)])
-
-
-def aligned(stack: torch.Tensor) -> Sequence[torch.Tensor]:
-    """Each model's tensor, beginning where torch begins its own: on that depend the low bits of some libraries."""
-    parts = stack.unbind(0)
-    if not _begins(stack) or stack.stride(0) % 16:
-        return [part.clone() for part in parts]
-    return parts
+    return torch.stack([own.sum(0) for own in aligned(g.unbind(0))])
 
 
 def _begins(stack):
@@ -106,7 +99,7 @@ def _begins(stack):
 
 
 def _products(a, b, bias):
-    sides = zip(aligned(a), aligned(b), strict=True)
+    sides = zip(aligned(a.unbind(0)), aligned(b.unbind(0)), strict=True)
     if bias is None:
         return [torch.mm(one, other) for one, other in sides]
     return [torch.addmm(own, one, other) for own, (one, other) in zip(bias, sides, strict=True)]
