@@ -10,7 +10,7 @@ from torch import nn
 from .each import Each, Fused
 from .linear import FP32Linear
 from .parameters import Parameters
-from .proof import proven, same_bits
+from .proof import proven, same_layers
 
 
 class FusedFP32Attention(Fused):
@@ -62,17 +62,5 @@ class FusedFP32Attention(Fused):
         for layer in layers:
             for p in layer.parameters():
                 p.data = torch.randn(p.shape, generator=generator) * 0.3
-        with torch.enable_grad():
-            alone = []
-            for layer, own, g in zip(layers, x.chunk(self.count), top.chunk(self.count), strict=True):
-                own = own.clone().requires_grad_()
-                y = layer(own, own, own, need_weights=False)[0]
-                alone.append((y, *torch.autograd.grad(y, [own, *layer.parameters()], g.clone())))
-            held = Parameters(layers)
-            here, x = FusedFP32Attention(layers, held), x.requires_grad_()
-            stacks = [held.stack(p) for p in layers[0].parameters()]
-            y = here._once(x)
-            found = (y, *torch.autograd.grad(y, [x, *stacks], top))
-        joins = torch.cat, torch.cat, *(torch.stack for _ in stacks)
-        return all(same_bits(ours, join(theirs)) for ours, join, theirs in
-                   zip(found, joins, zip(*alone, strict=True), strict=True))
+        return same_layers(layers, x, top, lambda layer, own: layer(own, own, own, need_weights=False)[0],
+                           lambda twins, held: FusedFP32Attention(twins, held)._once)

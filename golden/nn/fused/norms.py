@@ -13,8 +13,7 @@ from ...fast.alike import Norm
 from ..memory import plain
 from ..once import once_differentiable
 from .layers import FusedBatchNorm
-from .parameters import Parameters
-from .proof import proven, same_bits
+from .proof import proven, same_layers
 
 _ATEN = torch.ops.aten
 #: Numbers in a vector of torch's, of which pixels or channels must be a multiple.
@@ -51,23 +50,10 @@ class QuickBatchNorm(FusedBatchNorm):
             for own in [*layer.parameters(), *layer.buffers()]:
                 if own.is_floating_point():
                     own.data = torch.rand(own.shape, generator=generator) + 0.5
-        twins = copy.deepcopy(layers)
         x, top = (torch.empty_strided(like.shape, like.stride()).copy_(
             torch.randn(like.shape, generator=generator) + 1) for _ in range(2))
-        with torch.enable_grad():
-            alone = []
-            for layer, own, g in zip(layers, x.chunk(self.count), top.chunk(self.count), strict=True):
-                own = own.clone().requires_grad_()
-                y = layer(own)
-                alone.append((y, *torch.autograd.grad(y, [own, *layer.parameters()], g.clone())))
-            held = Parameters(twins)
-            y = QuickBatchNorm(twins, held)._once(x.requires_grad_())
-            found = (y, *torch.autograd.grad(y, [x, *(held.stack(p) for p in twins[0].parameters())], top))
-        joins = torch.cat, torch.cat, *(torch.stack for _ in found[2:])
-        return (all(same_bits(ours, join(theirs)) for ours, join, theirs in
-                    zip(found, joins, zip(*alone, strict=True), strict=True))
-                and all(same_bits(own, other) for layer, twin in zip(layers, twins, strict=True)
-                        for own, other in zip(layer.buffers(), twin.buffers(), strict=True) if own.is_floating_point()))
+        return same_layers(layers, x, top, lambda layer, own: layer(own),
+                           lambda twins, held: QuickBatchNorm(twins, held)._once)
 
 
 class _Normalise(torch.autograd.Function):

@@ -4,10 +4,13 @@ In what order a library adds depends on the processor, on its version and on the
 that gives equal bits on random numbers of given sizes gives them on all: another order of rounding would show.
 """
 
-from collections.abc import Callable, Hashable
+import copy
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import torch
+
+from .parameters import Parameters
 
 _FOUND: dict[Hashable, bool] = {}
 
@@ -34,3 +37,34 @@ def same_bits(ours: torch.Tensor, theirs: Any) -> bool:
     """Whether a float32 tensor has the bits of another, or of the stack of several."""
     theirs = theirs if torch.is_tensor(theirs) else torch.stack(list(theirs))
     return torch.equal(ours.contiguous().view(torch.int32), theirs.contiguous().view(torch.int32))
+
+
+def same_layers(layers: Sequence[torch.nn.Module], x: torch.Tensor, top: torch.Tensor,
+                alone: Callable[[Any, torch.Tensor], torch.Tensor],
+                together: Callable[[Any, Parameters], Callable[[torch.Tensor], torch.Tensor]]) -> bool:
+    """Whether layers have the same outputs, gradients and buffers in one call as each ``alone``.
+
+    Parameters
+    ----------
+    layers : sequence of Module
+        One of each model; they are run.
+    x, top : Tensor
+        Inputs of all models, behind each other, and gradients of their outputs.
+    alone, together : callable
+        From a layer and its part of ``x`` to its output; from layers and their parameters to what runs all of ``x``.
+    """
+    twins, count = copy.deepcopy(layers), len(layers)
+    with torch.enable_grad():
+        each = []
+        for layer, own, g in zip(layers, x.chunk(count), top.chunk(count), strict=True):
+            own = own.clone().requires_grad_()
+            y = alone(layer, own)
+            each.append((y, *torch.autograd.grad(y, [own, *layer.parameters()], g.clone())))
+        held = Parameters(twins)
+        y = together(twins, held)(x.requires_grad_())
+        found = (y, *torch.autograd.grad(y, [x, *(held.stack(p) for p in twins[0].parameters())], top))
+    joins = torch.cat, torch.cat, *(torch.stack for _ in found[2:])
+    return (all(same_bits(ours, join(theirs)) for ours, join, theirs in
+                zip(found, joins, zip(*each, strict=True), strict=True))
+            and all(same_bits(own, other) for layer, twin in zip(layers, twins, strict=True)
+                    for own, other in zip(layer.buffers(), twin.buffers(), strict=True) if own.is_floating_point()))
