@@ -42,9 +42,7 @@ class Depthwise(torch.autograd.Function):
         if whole and not unfold.integers(x, roles, formats) or not (
                 whole or unfold.compiled(x, roles, formats, stream)):
             return False
-        pairs = (formats.x, formats.w), (formats.g, formats.w), (formats.x, formats.g)
-        return (not (square or whole or formats.stochastic)
-                or all(depthwise.rounds(*pair, formats.guard if whole else 0) for pair in pairs))
+        return not (square or whole or formats.stochastic) or rounds(formats)
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, dilation: Sides,
@@ -75,6 +73,13 @@ class Depthwise(torch.autograd.Function):
         gx = input_gradient(g, w.detach(), x.shape, stride, padding, dilation, formats, drawn) if of_x else None
         gw = weight_gradient(ctx.last, g, size, stride, dilation, formats, drawn) if of_w else None
         return gx, gw, *[None] * 5
+
+
+def rounds(formats: Formats) -> bool:
+    """Whether the kernels for channels and groups round the operands of all three products, and hold their sums."""
+    guard = 0 if formats.accumulate in FLOAT_SUMS else formats.guard
+    return all(depthwise.rounds(*pair, guard) for pair in
+               ((formats.x, formats.w), (formats.g, formats.w), (formats.x, formats.g)))
 
 
 def draws(stream: Stream | None, channels: int, matrices: list[Matrix], *, last_first: bool = False) -> Draws:

@@ -10,11 +10,11 @@ import torch
 
 from hbfp.design import FLOAT_SUMS
 
-from ..fast import aligned, depthwise, grouped, patches
+from ..fast import aligned, grouped, patches
 from ..matmul import check_aligned
 from ..noise import Stream
 from . import again, alike_groups, conv_products, unfold
-from .depthwise import Draws, Matrix, draws
+from .depthwise import Draws, Matrix, draws, rounds
 from .formats import Formats
 from .memory import array
 from .once import unviewed
@@ -42,22 +42,21 @@ class Grouped(torch.autograd.Function):
         """Whether the formats are those of the kernels, and with noise the shape is, too."""
         roles = formats.x, formats.w, formats.g
         square = formats.x.square
-        pairs = (formats.x, formats.w), (formats.g, formats.w), (formats.x, formats.g)
         if not all(fmt.square == square for fmt in roles):
             return False
         if formats.stochastic:
             out, channels = w.shape[0] // groups, w.shape[1]
             return (not square and formats.accumulate in FLOAT_SUMS and isinstance(stream, Stream)
-                    and unfold.compiled(x, roles, formats, stream) and all(depthwise.rounds(*pair) for pair in pairs)
+                    and unfold.compiled(x, roles, formats, stream) and rounds(formats)
                     and x.dim() == 4 and out <= OUTPUTS and all(step == 1 for step in stride)
                     and channels % formats.x.terms > 0 and out % formats.g.terms > 0)
         if not all(fmt.rounding == "rne" for fmt in roles):
             return False
         if formats.accumulate in FLOAT_SUMS:
             return unfold.compiled(x, roles, formats, None) and (
-                not square or quick(formats) and all(depthwise.rounds(*pair) for pair in pairs))
+                not square or quick(formats) and rounds(formats))
         return (formats.mode == "hbfp" and unfold.integers(x, roles, formats)
-                and all(depthwise.rounds(*pair, formats.guard) for pair in pairs))
+                and rounds(formats))
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, stride: Sides, padding: Sides, dilation: Sides,
