@@ -60,6 +60,7 @@ def add_options(train: argparse.ArgumentParser) -> None:
 
 def prepare(args: argparse.Namespace) -> Callable[[], int | None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
+    from ..devices import device
     task = read(args.task)
     if not task.recipe:
         for name, default in TRAINED.items():
@@ -80,7 +81,7 @@ def prepare(args: argparse.Namespace) -> Callable[[], int | None]:
     seeds = range(first, first + whole("seeds", args.seeds, 1, 10_000))
     given = {"steps": whole("steps", args.steps, 0, 10 ** 9), "every": number("checkpoint", args.checkpoint, 0, 86_400),
              "wide": args.wide, "apart": args.apart, "tensorboard": args.tensorboard,
-             "accumulate": design.accumulate, "device": _device(args.device),
+             "accumulate": design.accumulate, "device": device(args.device),
              "model": Path(args.model) if args.model else None}
     folder = writable_folder("out", args.out)
     if args.tensorboard:
@@ -106,11 +107,6 @@ def _format(name, design):
         return found, fmt
     except ValueError as error:
         raise refuse("formats", name, str(error)) from None
-
-
-def _device(name):
-    from ..devices import device
-    return device(name)
 
 
 def _data(args, task):
