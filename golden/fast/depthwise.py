@@ -38,7 +38,6 @@ class Drawing(ctypes.Structure):
         made.keep = words, starts
         return made
 
-
     def alone(self, i: int, stream: Generators) -> Generators:
         """``stream``, from where channel or group i draws on."""
         words, starts = self.keep

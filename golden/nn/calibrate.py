@@ -19,7 +19,7 @@ from .values import Seen
 
 #: How far a scale reaches: up to the largest magnitude that was met, or as far as gives the least squared error.
 REACHES = ("largest", "error")
-#: Shares of the largest magnitude among which ``error`` chooses: a factor of the square root of 2 to the third apart.
+#: Shares of the largest magnitude among which ``error`` chooses, a sixth of a power of two apart.
 SHARES = tuple(2.0 ** (-step / 6) for step in range(36))
 
 

@@ -60,7 +60,7 @@ class User:
             raise Wrong(f"Model {text} must define {', '.join(f'{name}()' for name in lacking)} to be trained")
         if lacking and not {"metric", "inputs"} & made.keys():
             raise Wrong(f"Model {text} must define metric() or inputs() to be judged, or all of "
-                             f"{', '.join(f'{name}()' for name in TRAINS)} to be trained")
+                        f"{', '.join(f'{name}()' for name in TRAINS)} to be trained")
         better = called(text, made["better"]) if "better" in made else "higher"
         if better not in ("higher", "lower"):
             raise Wrong(f"better() of {text} must give 'higher' or 'lower', not {better!r}")
@@ -88,7 +88,7 @@ class User:
         found = called(self.text, self.made["optimiser"], net.parameters())
         if not isinstance(found, torch.optim.Optimizer):
             raise Wrong(f"optimiser() of {self.text} must give a torch.optim.Optimizer, not "
-                             f"{type(found).__name__}")
+                        f"{type(found).__name__}")
         return found
 
     def schedule(self, optimiser: torch.optim.Optimizer) -> Any:
@@ -104,7 +104,7 @@ class User:
         for pair in called(self.text, self.made[name]):
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 raise Wrong(f"{name}() of {self.text} must give pairs of inputs and targets, not "
-                                 f"{type(pair).__name__}")
+                            f"{type(pair).__name__}")
             yield moved((_several(pair[0]), _several(pair[1])), self.device)
 
     def loss(self, y: Any, targets: tuple[Any, ...]) -> torch.Tensor:
@@ -162,7 +162,7 @@ class User:
         exact = reference().eval()(*inputs)
         if not isinstance(exact, torch.Tensor):
             raise Wrong(f"Model {self.text} must give a tensor to be judged without metric(), not "
-                             f"{type(exact).__name__}")
+                        f"{type(exact).__name__}")
         return float((net(*inputs) - exact).norm() / exact.norm())
 
 
