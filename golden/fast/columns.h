@@ -13,6 +13,9 @@ struct Unit {
 
 inline Across::Ints larger(const Across::Ints &largest, const Across::Floats &v) {
     const Across::Ints size = as<int32_t>(v) & 0x7FFFFFFF;
+#if defined(__AVX512F__)
+    return Across::Ints(_mm512_max_epi32(__m512i(largest), __m512i(size)));
+#endif
     return select(size > largest, size, largest);
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 from hbfp.format import HBFPFormat
 
 from ..number.blocks import block_sides
-from . import aligned, kernels, lanes
+from . import aligned, kernels, lanes, scratch
 from .lanes import Generators
 from .patches import Patches, Values
 
@@ -133,6 +133,6 @@ def whole_product(patches: Patches, fmt: HBFPFormat, other: np.ndarray, other_fm
 def _split(patches, alone, turned, high, part):
     """y, and what its parts give, in threads unless it is done ``alone``."""
     count = patches.segments if turned else patches.pixels
-    y = np.empty((count, patches.length), np.float32)
+    y = scratch.empty((count, patches.length))
     work = 0 if alone else patches.pixels * patches.columns * _MULTIPLICATION
     return y, kernels.split(count, work, lambda first, last: part(y.ctypes.data, first, last), high)

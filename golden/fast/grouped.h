@@ -7,21 +7,31 @@
 
 namespace {
 
-// Calls with o and the sum over i < n of v[i] * w(i, o), for o < count; MOST sums at a time.
-template <int O, class W, class Add>
-inline void dots(const Across::Floats *v, int64_t n, int64_t first, const W &w, const Add &add) {
+// Calls with o and the sum over i < n of value(i) * w(i, o), for O outputs from `first` on.
+template <int O, class Value, class W, class Add>
+inline void dots(const Value &value, int64_t n, int64_t first, const W &w, const Add &add) {
     Across::Floats p[O] = {};
-    for (int64_t i = 0; i < n; i++)
-        for (int o = 0; o < O; o++) p[o] += v[i] * w(i, first + o);
+    for (int64_t i = 0; i < n; i++) {
+        const Across::Floats v = value(i);
+        for (int o = 0; o < O; o++) p[o] += v * w(i, first + o);
+    }
     for (int o = 0; o < O; o++) add(first + o, p[o]);
 }
 
-template <class W, class Add>
-inline void all_dots(const Across::Floats *v, int64_t n, int64_t count, const W &w, const Add &add) {
-    constexpr int MOST = by_registers(8, 4, 2);
+// The same of all o < count; every value is asked for once, in their order, and kept where registers do not hold all sums.
+template <class Value, class W, class Add>
+inline void all_dots(const Value &value, int64_t n, int64_t count, const W &w, const Add &add,
+                     std::vector<Across::Floats> &kept) {
+    constexpr int MOST = by_registers(16, 4, 2), SOME = by_registers(8, 4, 2), FEW = SOME / 2;
+    if (count == MOST) return dots<MOST>(value, n, 0, w, add);
+    if (count == SOME) return dots<SOME>(value, n, 0, w, add);
+    kept.resize(n);
+    for (int64_t i = 0; i < n; i++) kept[i] = value(i);
+    const auto again = [&](int64_t i) { return kept[i]; };
     int64_t o = 0;
-    for (; o + MOST <= count; o += MOST) dots<MOST>(v, n, o, w, add);
-    for (; o < count; o++) dots<1>(v, n, o, w, add);
+    for (; o + SOME <= count; o += SOME) dots<SOME>(again, n, o, w, add);
+    for (; o + FEW <= count; o += FEW) dots<FEW>(again, n, o, w, add);
+    for (; o < count; o++) dots<1>(again, n, o, w, add);
 }
 
 // Rows of output pixels, 16 neighbours at a time, in one group: x is planes (one for each channel), in which element k of
@@ -32,7 +42,7 @@ template <class Totals, class Rounding> class Planes {
     Planes(const Units &units, const Rounding &rounding, const int64_t *offset, int64_t k, int64_t terms, const Values &w,
            int64_t first, int64_t n, const Totals &totals)
         : units_(units), rounding_(rounding), offset_(offset), k_(k), terms_(terms), w_(w.data + first), ldw_(w.ld), first_(first),
-          n_(n), values_(terms), totals_(totals) {
+          n_(n), out_(16 * n), totals_(totals) {
         totals_.resize(n);
     }
 
@@ -85,7 +95,7 @@ template <class Totals, class Rounding> class Planes {
     const float *w_;
     int64_t ldw_, first_, n_;
     std::vector<Across::Floats> values_;
-    std::vector<float> strip_;
+    std::vector<float> out_, strip_;
     std::vector<int32_t> tops_;
     std::vector<int64_t> own_;
     Totals totals_;
@@ -99,28 +109,23 @@ template <class Totals, class Rounding> class Planes {
         for (int64_t k = 0; k < k_; k += terms_) {
             const int64_t n = std::min(terms_, k_ - k);
             Across::Ints largest = {}, odd;
-            for (int64_t i = 0; i < n; i++) {
-                values_[i] = Across::load<16>(x + offset[k + i], 16);
-                if (!tops) largest = larger(largest, values_[i]);
-            }
             if (tops) get(largest, tops + k / terms_ * apart);
+            else
+                for (int64_t i = 0; i < n; i++) largest = larger(largest, Across::load<16>(x + offset[k + i], 16));
             const Unit unit = units_.of(largest, odd);
             left |= odd;
-            for (int64_t i = 0; i < n; i++) values_[i] = rounding_.mantissa(values_[i], unit, k + i);
             const float *w = w_ + k * ldw_;
-            all_dots(values_.data(), n, n_, [&](int64_t i, int64_t o) { return w[i * ldw_ + o]; },
+            all_dots([&](int64_t i) { return rounding_.mantissa(Across::load<16>(x + offset[k + i], 16), unit, k + i); },
+                     n, n_, [&](int64_t i, int64_t o) { return w[i * ldw_ + o]; },
                      [&](int64_t o, const Across::Floats &p) {
                          totals_.add(o, k == 0, p, unit, Across::Ints{} + totals_.power(k / terms_, first_ + o));
-                     });
+                     }, values_);
             totals_.after(k / terms_ + 1, left);
         }
         for (int64_t i = 0; i < count; i++)                         // not the lanes behind the row
             if (left[i]) return false;
-        for (int64_t o = 0; o < n_; o++) {
-            float out[16];
-            totals_.read(o, out);
-            for (int64_t i = 0; i < count; i++) y[i * ld + o] = out[i];
-        }
+        for (int64_t o = 0; o < n_; o++) totals_.read(o, &out_[16 * o]);
+        turn(out_.data(), 16, y, ld, n_, count);
         return true;
     }
 };
@@ -133,12 +138,13 @@ template <class Totals, class Rounding> class GroupedTaps {
     GroupedTaps(const Units &units, const Rounding &rounding, const Patches &p, const Values &g, const int64_t *group, int64_t n,
                 int64_t high, int64_t terms, int64_t ld, Totals &totals)
         : units_(units), rounding_(rounding), p_(p), g_(g), group_(group), n_(n), high_(high), terms_(terms), ld_(ld),
-          totals_(totals), values_(terms), wide_(terms * n), powers_(n), tops_(high > 1 ? p.segments * ld : 0) {
+          totals_(totals), wide_(terms * n), powers_(n), tops_(high > 1 ? p.segments * ld : 0) {
         totals_.resize(p.segments * n * ld / 16);
     }
 
     // Adds pixels m .. m + rows, a block.
     void add(int64_t m, int64_t rows, Across::Ints &left) {
+        for (int64_t i = m + rows; i < std::min(m + 2 * rows, p_.pixels); i++) fetch(i);
         const int64_t all = p_.length / 16 * 16, rest = p_.length - all;
         if (high_ > 1) {
             for (int64_t c = 0; c < all; c += 16) measure<16>(m, rows, c, 16);
@@ -160,6 +166,14 @@ template <class Totals, class Rounding> class GroupedTaps {
     std::vector<Across::Floats> values_, wide_;
     std::vector<Across::Ints> powers_;
     std::vector<int32_t> tops_;                                     // (taps, ld): the largest magnitude of a tile, as bits
+
+    // Brings what pixel i needs into the cache, of its patch what is likely new: 16 channels of pixel after pixel are no
+    // stream that a processor sees coming.
+    void fetch(int64_t i) const {
+        const float *g = g_.data + i * g_.ld, *x = p_.x + p_.row[i] + p_.segment[p_.segments - 1];
+        for (int64_t c = 0; c < g_.n; c += 16) __builtin_prefetch(g + c);
+        for (int64_t c = 0; c < p_.length; c += 16) __builtin_prefetch(x + c);
+    }
 
     // The largest of each column.
     template <int N> void measure(int64_t m, int64_t rows, int64_t c, int64_t count) {
@@ -199,33 +213,35 @@ template <class Totals, class Rounding> class GroupedTaps {
         for (int64_t s = 0; s < p_.segments; s++) {
             const float *x = p_.x + p_.segment[s] + c;
             Across::Ints largest = {}, odd;
-            for (int64_t i = 0; i < rows; i++) {
-                values_[i] = Across::load<N>(x + p_.row[m + i], count);
-                if (high_ == 1) largest = larger(largest, values_[i]);
-            }
             if (high_ > 1) get(largest, &tops_[s * ld_ + c]);
+            else
+                for (int64_t i = 0; i < rows; i++) largest = larger(largest, Across::load<N>(x + p_.row[m + i], count));
             const Unit unit = units_.of(largest, odd);
             left |= odd;
             rounding_.outer(s, c);
-            for (int64_t i = 0; i < rows; i++, rounding_.next()) values_[i] = rounding_.mantissa(values_[i], unit);
-            rounding_.rest(rows, 1);
-            all_dots(values_.data(), rows, n_, [&](int64_t i, int64_t o) { return wide_[i * n_ + o]; },
+            const auto value = [&](int64_t i) {
+                const Across::Floats v = rounding_.mantissa(Across::load<N>(x + p_.row[m + i], count), unit);
+                rounding_.next();
+                return v;
+            };
+            all_dots(value, rows, n_, [&](int64_t i, int64_t o) { return wide_[i * n_ + o]; },
                      [&](int64_t o, const Across::Floats &p) {
                          totals_.add(((s * n_ + o) * ld_ + c) / 16, m == 0, p, unit, powers_[o]);
-                     });
+                     }, values_);
+            rounding_.rest(rows, 1);
         }
     }
 
     template <class At, class V> void spread(const int64_t *group, int64_t count, const At &at, V *out) const {
-        for (int64_t o = 0; o < n_; o++) {
-            Element<V> v[16] = {};
-            if (count == 16 && group[0] == group[7] && group[8] == group[15]) {
-                std::fill_n(v, 8, at(group[0] + o));
-                std::fill_n(v + 8, 8, at(group[8] + o));
-            } else
-                for (int64_t j = 0; j < count; j++) v[j] = at(group[j] + o);
-            get(out[o], v);
-        }
+        auto *v = reinterpret_cast<Element<V> *>(out);
+        if (count == 16 && group[0] == group[7] && group[8] == group[15])
+            for (int64_t o = 0, first = group[0], second = group[8]; o < n_; o++, v += 16) {
+                std::fill_n(v, 8, at(first + o));
+                std::fill_n(v + 8, 8, at(second + o));
+            }
+        else
+            for (int64_t o = 0; o < n_; o++, v += 16)
+                for (int64_t j = 0; j < 16; j++) v[j] = j < count ? at(group[j] + o) : 0;
     }
 };
 

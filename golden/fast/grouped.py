@@ -12,7 +12,7 @@ import numpy as np
 from hbfp.format import HBFPFormat
 
 from ..number.blocks import block_sides
-from . import depthwise, kernels, lanes
+from . import depthwise, kernels, lanes, scratch
 from .aligned import Whole
 from .depthwise import Drawing
 from .patches import Patches, Values
@@ -79,7 +79,7 @@ def product(x: np.ndarray, rows: np.ndarray, width: int, offsets: np.ndarray, fm
         (pixels, O), and for each group whether it holds anything because it could not be done so.
     """
     form, flush, high = kernels.format_of(fmt), kernels.flush_of(fmt.subnormals, sums), block_sides(fmt, -1)[0]
-    y = np.empty((len(rows) * width, other.n), np.float32)
+    y = scratch.empty((len(rows) * width, other.n))
     step = x.shape[1] // groups * math.prod(x.shape[2:])
 
     def part(first, last):
