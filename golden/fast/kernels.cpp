@@ -4,6 +4,7 @@
 #include "aligned_stack.h"
 #include "alike.h"
 #include "alike_norm.h"
+#include "chain.h"
 #include "depthwise.h"
 #include "elements.h"
 #include "emulate.h"
@@ -325,6 +326,9 @@ void hbfp_stack_patches(int64_t count, const Patches *p, int64_t step, int32_t t
                               y + i * m * n, flush[i]);
     }
 }
+
+// See chain.h; of models from `first` to `last`.
+void hbfp_chain(const Link *links, int64_t count, int64_t first, int64_t last) { run_chain(links, count, first, last); }
 
 // Steps of optimisers, see alike.h; one element of `c` for each model, `buffer` may be null.
 void hbfp_alike_sgd(const alike::Parameter *parameters, int64_t count, int64_t models, int64_t ld, const alike::Sgd *c,

@@ -127,6 +127,7 @@ def load(path: Path) -> ctypes.CDLL:
             ("hbfp_stack", [_I64, _PTR, _I64, _I64, _I64, _PTR, *[_I64] * 6, *[_PTR] * 8]),
             ("hbfp_stack_drawn", [_I64, _PTR, _I64, _I64, _PTR]),
             ("hbfp_stack_patches", [_I64, _PTR, _I64, _I32, _PTR, *[_I64] * 4, *[_PTR] * 8]),
+            ("hbfp_chain", [_PTR, *[_I64] * 3]),
             ("hbfp_alike_sgd", [_PTR, *[_I64] * 3, *[_PTR] * 3]),
             ("hbfp_alike_moments", [_PTR, *[_I64] * 3, *[_PTR] * 4]),
             ("hbfp_alike_adam", [_I64, _I64, *[_PTR] * 4]),

@@ -11,6 +11,7 @@ from ..layers import HBFPConv2d, HBFPLayer, HBFPLinear, HBFPMultiheadAttention
 from ..scope import Scope
 from .attention import FusedAttention
 from .attention_fp32 import FusedFP32Attention
+from .chain import FusedSequential
 from .convolution import StackedConv2d
 from .convolution_fp32 import QuickConvolution
 from .dropout import FusedDropout, NoDropout, SeededDropout
@@ -52,9 +53,12 @@ class Job(nn.Module):
         super().__init__()
         self.models, self.count, self.net, self.held = list(models), len(models), net, held
 
-    @torch.compiler.disable
     def forward(self, inputs: Any, *others: Any, shared: bool = False, **options: Any) -> Any:
         """What a model takes and gives, the first dimension (models * N); ``shared`` gives one batch to every model."""
+        run = self._untraced if torch.compiler.is_dynamo_compiling() else self._run
+        return run(inputs, *others, shared=shared, **options)
+
+    def _run(self, inputs, *others, shared, **options):
         if isinstance(inputs, torch.Tensor) and inputs.is_nested:
             raise TypeError("A job takes padded tensors, not nested ones")
         if shared:
@@ -62,6 +66,8 @@ class Job(nn.Module):
         if len(inputs) % self.count:
             raise ValueError(f"Batch must be a multiple of the {self.count} models, not {len(inputs)}")
         return self.net(inputs, *others, **options)
+
+    _untraced = torch.compiler.disable(_run)
 
     @property
     def hbfp_models(self) -> list[nn.Module]:
@@ -202,6 +208,8 @@ class _Merge:
             inner = _Merge(self.held, first._hbfp_formats is not None)
         merged._modules = dict(first._modules) | {
             leaf: inner([part._modules[leaf] for part in parts], f"{name}.{leaf}".lstrip(".")) for leaf in children}
+        if type(merged) is nn.Sequential:
+            merged.__class__ = FusedSequential
         if isinstance(merged, Scope):
             merged._buffers = dict(first._buffers)
             merged.noise_state = None                  # it draws nothing

@@ -1,13 +1,16 @@
 """The same fully connected layer of several models."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 
+from ...fast import kernels
 from ..layers import HBFPLinear
 from ..once import once_differentiable
+from . import links
 from .each import Each, Fused
 from .loop import aligned
 from .parameters import Parameters
@@ -16,6 +19,10 @@ from .proof import proven, same_bits
 
 #: Random operands that a proof compares results of.
 DRAWS = 8
+#: Most multiplications in a product of one model that machine code here does: a library is quicker at larger ones.
+MOST = 1 << 21
+#: Columns from which on none of them has dot products.
+DOTS = 16
 
 
 class FusedLinear(Fused):
@@ -76,22 +83,62 @@ class FP32Linear(torch.autograd.Function):
 def products(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     """Of each model ``torch.mm(a, b)`` or ``torch.addmm(bias, a, b)``: (models, M, K), (models, K, N), (models, N).
 
-    In one call of torch where that is :func:`~golden.nn.fused.proof.proven` to give the bits of the calls alone.
+    In one call where that is :func:`~golden.nn.fused.proof.proven` to give the bits of the calls alone.
     """
-    if _begins(a) and _begins(b) and proven(("product", a.shape, a.stride(), b.shape, b.stride(), bias is None),
-                                            lambda generator: _product_proof(a, b, bias, generator)):
-        return torch.bmm(a, b) if bias is None else torch.baddbmm(bias[:, None], a, b)
+    way = alike(a, b, bias)
+    return library(a, b, bias) if way is None else links.product(a, b, bias, way)
+
+
+def library(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """:func:`products` by torch's library, in one call or several."""
+    if _begins(a) and _begins(b) and joined(a, b, bias):
+        return together(a, b, bias)
     return torch.stack(_products(a, b, bias))
+
+
+def joined(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None) -> bool:
+    """Whether one call of torch has the bits of its products of these sizes and places."""
+    return _proven("product", together, a, b, bias)
+
+
+def alike(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None) -> int | None:
+    """How the machine code has the bits of torch's products of these sizes and places: ``dots`` of
+    :func:`golden.nn.fused.links.product`; None if it has not."""
+    if kernels.library() is None or 1 not in b.stride()[1:] or not 0 < a[0].numel() * b.shape[2] <= MOST:
+        return None
+    dots = a.stride(2) == b.stride(1) == 1 and b.shape[2] < DOTS
+    ways = [("alike", links.product, 0), ("alike dots", partial(links.product, dots=1), 1)][:1 + dots]
+    return next((number for name, way, number in ways if _proven(name, way, a, b, bias)), None)
+
+
+def together(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None,
+             out: torch.Tensor | None = None) -> torch.Tensor:
+    """The products in one call of torch."""
+    return torch.bmm(a, b, out=out) if bias is None else torch.baddbmm(bias[:, None], a, b, out=out)
+
+
+def _proven(name, together, a, b, bias):
+    return proven((name, a.shape, a.stride(), b.shape, b.stride(), bias is None),
+                  lambda generator: _product_proof(together, a, b, bias, generator))
 
 
 def row_sums(g: torch.Tensor) -> torch.Tensor:
     """Of each model ``g.sum(0)``, (models, M, N) -> (models, N)."""
-    def proof(generator):
-        like = torch.randn(DRAWS, *g.shape, generator=generator)
-        return all(same_bits(each.sum(1), [own.clone().sum(0) for own in each]) for each in like)
-    if _begins(g) and proven(("sum", g.shape), proof):
+    if _begins(g) and _sums_proven("sum", lambda each: each.sum(1), g):
         return g.sum(1)
     return torch.stack([own.sum(0) for own in aligned(g.unbind(0))])
+
+
+def adds_alike(g: torch.Tensor) -> bool:
+    """Whether the machine code has the bits of torch's sums over rows of these sizes."""
+    return kernels.library() is not None and _sums_proven("alike sum", links.row_sums, g)
+
+
+def _sums_proven(name, together, g):
+    def proof(generator):
+        like = torch.randn(DRAWS, *g.shape, generator=generator)
+        return all(same_bits(together(each), [own.clone().sum(0) for own in each]) for each in like)
+    return proven((name, g.shape), proof)
 
 
 def _begins(stack):
@@ -105,13 +152,16 @@ def _products(a, b, bias):
     return [torch.addmm(own, one, other) for own, (one, other) in zip(bias, sides, strict=True)]
 
 
-def _product_proof(a, b, bias, generator):
-    """Random products of these sizes and places."""
-    for _ in range(DRAWS):
+def _product_proof(together, a, b, bias, generator):
+    """Random products of these sizes and places; of the last ones many are zeros with a sign."""
+    for draw in range(DRAWS):
         one, other = (torch.randn(x.shape, generator=generator) for x in (a, b))
+        if draw >= DRAWS - 2:
+            one *= torch.rand(one.shape, generator=generator) < 0.5
+            one[:, ::3] *= 0
+            other[:, :, ::3] = -other[:, :, ::3].abs() * (draw % 2)
         one, other = (torch.empty_strided(x.shape, x.stride()).copy_(values) for x, values in ((a, one), (b, other)))
         add = None if bias is None else torch.randn(bias.shape, generator=generator)
-        whole = torch.bmm(one, other) if add is None else torch.baddbmm(add[:, None], one, other)
-        if not same_bits(whole, _products(one, other, add)):
+        if not same_bits(together(one, other, add), _products(one, other, add)):
             return False
     return True

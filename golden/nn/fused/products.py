@@ -37,6 +37,7 @@ class Products:
         formats = [layer.hbfp_now for layer in self.layers]
         if formats != self._formats:
             self._formats, self._kernels = formats, {}
+            self.taken = object()
             self.all_quick = all(map(quick, formats))
         return self
 
@@ -44,6 +45,10 @@ class Products:
         """Whether a forward pass on ``inputs`` can go through here; if not, it goes model by model."""
         return (all(x.dtype == torch.float32 for x in inputs) and all(f.mode == "hbfp" for f in self._formats)
                 and (runs_once() or not any(f.stochastic for f in self._formats)))
+
+    def formats_of(self, which: str) -> stack.Formats:
+        """Of one product of each model in the roles of :data:`ROLES`, as the kernels read them."""
+        return self._kernel(which, 1)[0]
 
     def _kernel(self, which, repeat):
         found = self._kernels.get((which, repeat))
