@@ -78,8 +78,11 @@ template <class Call> inline void runs(const Norm &norm, int64_t c, int64_t wide
             for (int64_t j = 0; j < wide; j++) call((i * norm.channels + c + j) * norm.pixels, norm.pixels, j);
 }
 
-// y of x, and `mean` and `inverse` (the inverse deviation) of each channel, for the gradient.
-inline void normalise(const Norm &norm, const float *x, float *y, float *mean, float *inverse) {
+// y of x, and `mean` and `inverse` (the inverse deviation) of each channel, for the gradient; RECTIFIED: 0 in place of what
+// is below.
+template <bool RECTIFIED>
+void normalise(const Norm &norm, const float *x, float *y, float *mean, float *inverse) {
+    const auto put = [&](int64_t at, float v) { y[at] = RECTIFIED && v < 0 ? 0 : v; };
     groups(norm, [&](int64_t c, int64_t wide) {
         float square[WIDE], scale[WIDE], shift[WIDE];
         if (norm.last) sums_last(norm, x, c, mean + c, square);
@@ -97,11 +100,11 @@ inline void normalise(const Norm &norm, const float *x, float *y, float *mean, f
         }
         if (norm.last)
             runs(norm, c, WIDE, [&](int64_t at, int64_t, int64_t) {
-                for (int64_t j = 0; j < WIDE; j++) y[at + j] = std::fma(x[at + j], scale[j], shift[j]);
+                for (int64_t j = 0; j < WIDE; j++) put(at + j, std::fma(x[at + j], scale[j], shift[j]));
             });
         else
             runs(norm, c, wide, [&](int64_t at, int64_t n, int64_t j) {
-                for (int64_t t = at; t < at + n; t++) y[t] = std::fma(x[t], scale[j], shift[j]);
+                for (int64_t t = at; t < at + n; t++) put(t, std::fma(x[t], scale[j], shift[j]));
             });
     });
 }
@@ -117,19 +120,24 @@ inline float chains(const float *x, int64_t n) {
     return sum[0];
 }
 
-// Gradients of x (may be null), weight and bias.
-inline void gradients(const Norm &norm, const float *x, const float *g, const float *mean, const float *inverse,
-                      float *gx, float *gw, float *gb) {
+// Gradients of x (may be null), weight and bias; RECTIFIED: y was, and g does not count where it is 0.
+template <bool RECTIFIED>
+void gradients(const Norm &norm, const float *x, const float *g, const float *y, const float *mean, const float *inverse,
+               float *gx, float *gw, float *gb) {
     const float count = norm.count();
-    std::vector<float> products(norm.pixels);
+    std::vector<float> products(norm.pixels), kept(norm.pixels);
+    const auto top = [=](int64_t at) {
+        const float all = g[at];
+        return RECTIFIED && y[at] <= 0 ? 0.0f : all;
+    };
     groups(norm, [&](int64_t c, int64_t wide) {
         float k[WIDE], middle[WIDE];
         if (norm.last) {
             float sum[WIDE] = {}, dot[WIDE] = {};
             runs(norm, c, WIDE, [&](int64_t at, int64_t, int64_t) {
                 for (int64_t j = 0; j < WIDE; j++) {
-                    sum[j] += g[at + j];
-                    dot[j] = std::fma(x[at + j] - mean[c + j], g[at + j], dot[j]);
+                    sum[j] += top(at + j);
+                    dot[j] = std::fma(x[at + j] - mean[c + j], top(at + j), dot[j]);
                 }
             });
             for (int64_t j = 0; j < WIDE; j++) {
@@ -141,15 +149,16 @@ inline void gradients(const Norm &norm, const float *x, const float *g, const fl
             if (gx)
                 runs(norm, c, WIDE, [&](int64_t at, int64_t, int64_t) {
                     for (int64_t j = 0; j < WIDE; j++)
-                        gx[at + j] = std::fma(mean[c + j] - x[at + j], k[j], g[at + j] - middle[j]) * inverse[c + j]
+                        gx[at + j] = std::fma(mean[c + j] - x[at + j], k[j], top(at + j) - middle[j]) * inverse[c + j]
                                    * norm.factor(c + j);
                 });
             return;
         }
         double sum[WIDE] = {}, dot[WIDE] = {};
         runs(norm, c, wide, [&](int64_t at, int64_t n, int64_t j) {
-            for (int64_t t = 0; t < n; t++) products[t] = (x[at + t] - mean[c + j]) * g[at + t];
-            sum[j] += chains(g + at, n);
+            for (int64_t t = 0; t < n; t++) kept[t] = top(at + t);
+            for (int64_t t = 0; t < n; t++) products[t] = (x[at + t] - mean[c + j]) * kept[t];
+            sum[j] += chains(kept.data(), n);
             dot[j] += chains(products.data(), n);
         });
         for (int64_t j = 0; j < wide; j++) {
@@ -162,7 +171,7 @@ inline void gradients(const Norm &norm, const float *x, const float *g, const fl
             runs(norm, c, wide, [&](int64_t at, int64_t n, int64_t j) {
                 const float m = mean[c + j], scale = inverse[c + j], factor = norm.factor(c + j);
                 for (int64_t t = at; t < at + n; t++)
-                    gx[t] = std::fma(m - x[t], k[j], g[t] - middle[j]) * scale * factor;
+                    gx[t] = std::fma(m - x[t], k[j], top(t) - middle[j]) * scale * factor;
             });
     });
 }

@@ -350,20 +350,21 @@ void hbfp_alike_adam(int64_t models, int64_t ld, const alike::Adam *c, const flo
     for (int64_t i = 0; i < models; i++) alike::adam(c[i], mean + i * ld, root + i * ld, values + i * ld, ld);
 }
 
-// See alike_norm.h; tensors of one model behind those of another, `gx` may be null.
-void hbfp_alike_normalise(int64_t models, const alike::Norm *norms, const float *x, float *y, float *mean,
-                          float *inverse) {
+// See alike_norm.h; tensors of one model behind those of another, `gx` may be null. `y` is read if it is `rectified`.
+void hbfp_alike_normalise(int64_t models, const alike::Norm *norms, int32_t rectified, const float *x, float *y,
+                          float *mean, float *inverse) {
     for (int64_t i = 0; i < models; i++) {
         const int64_t at = i * norms->images * norms->channels * norms->pixels, c = i * norms->channels;
-        alike::normalise(norms[i], x + at, y + at, mean + c, inverse + c);
+        (rectified ? alike::normalise<true> : alike::normalise<false>)(norms[i], x + at, y + at, mean + c, inverse + c);
     }
 }
 
-void hbfp_alike_gradients(int64_t models, const alike::Norm *norms, const float *x, const float *g, const float *mean,
-                          const float *inverse, float *gx, float *gw, float *gb) {
+void hbfp_alike_gradients(int64_t models, const alike::Norm *norms, int32_t rectified, const float *x, const float *g,
+                          const float *y, const float *mean, const float *inverse, float *gx, float *gw, float *gb) {
     for (int64_t i = 0; i < models; i++) {
         const int64_t at = i * norms->images * norms->channels * norms->pixels, c = i * norms->channels;
-        alike::gradients(norms[i], x + at, g + at, mean + c, inverse + c, gx ? gx + at : nullptr, gw + c, gb + c);
+        (rectified ? alike::gradients<true> : alike::gradients<false>)(
+            norms[i], x + at, g + at, y + at, mean + c, inverse + c, gx ? gx + at : nullptr, gw + c, gb + c);
     }
 }
 

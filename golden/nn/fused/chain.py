@@ -11,6 +11,7 @@ from ..memory import plain
 from ..once import once_differentiable
 from . import linear
 from .links import Links, Place, operands
+from .norms import QuickBatchNorm
 from .products import Products
 
 #: float32 numbers between the places of tensors: 64 bytes, where torch begins its own.
@@ -33,8 +34,26 @@ class FusedSequential(nn.Sequential):
         return x
 
 
+class Rectified:
+    """Batch normalisation with the ReLU behind it."""
+
+    def __init__(self, norm: QuickBatchNorm, relu: nn.Module) -> None:
+        self.norm, self.relu = norm, relu
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """Shape of ``x``."""
+        if _watched(self.norm) or _watched(self.relu):
+            return self.relu(self.norm(x))
+        return self.norm.forward(x, rectified=True)
+
+
+def _watched(layer):
+    return layer._forward_hooks or layer._forward_pre_hooks
+
+
 def _parts(layers):
-    """The layers, of which runs are chains: linear ones of one kind, ReLUs between them, no parameter twice."""
+    """The layers, of which runs are chains: linear ones of one kind, ReLUs between them, no parameter twice. A ReLU
+    behind batch normalisation is part of it."""
     found: list[Any] = []
     run: list[Any] = []
     for layer in [*layers, None]:
@@ -43,6 +62,9 @@ def _parts(layers):
             continue
         behind = [run.pop()] if run and type(run[-1]) is nn.ReLU else []
         found += [*([Chain(run)] if len(run) > 1 else run), *behind]
+        if type(layer) is nn.ReLU and found and type(found[-1]) is QuickBatchNorm:
+            found[-1] = Rectified(found[-1], layer)
+            continue
         run = [layer] if type(layer) in _KINDS else []
         found += [layer] if not run and layer is not None else []
     return found
@@ -88,7 +110,7 @@ class Chain:
         if (x.dim() != 2 or x.dtype != torch.float32 or x.device.type != "cpu" or not x.is_contiguous()
                 or x.shape[1] != first.in_features or not x.numel() or x.data_ptr() % (4 * _GRAIN)
                 or kernels.library() is None or torch.is_autocast_enabled("cpu")
-                or any(layer._forward_hooks or layer._forward_pre_hooks for layer in self.layers)):
+                or any(map(_watched, self.layers))):
             return None
         products: list[Products] = []
         if type(first) is linear.FusedLinear:

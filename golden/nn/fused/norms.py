@@ -23,17 +23,18 @@ _WIDE = 8
 class QuickBatchNorm(FusedBatchNorm):
     """One call for all models where that is :func:`~golden.nn.fused.proof.proven` to have torch's bits."""
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Shape of ``x``."""
+    def forward(self, x: torch.Tensor, rectified: bool = False) -> torch.Tensor:
+        """Shape of ``x``; ``rectified``: and a ReLU."""
         sizes = _sizes(x, self.count)
         first = self.layers[0]
         if (sizes is None or kernels.library() is None or not all(layer.training for layer in self.layers)
                 or not proven(("batch norm", sizes, x.dim(), first.affine, first.track_running_stats),
                               lambda generator: self._proof(x, generator))):
-            return super().forward(x)
-        return self._once(x)
+            y = super().forward(x)
+            return y.relu() if rectified else y
+        return self._once(x, rectified)
 
-    def _once(self, x):
+    def _once(self, x, rectified=False):
         first = self.layers[0]
         for layer in self.layers:
             layer._check_input_dim(x)
@@ -41,7 +42,7 @@ class QuickBatchNorm(FusedBatchNorm):
         if first.track_running_stats and first.num_batches_tracked is not None:
             torch._foreach_add_([layer.num_batches_tracked for layer in self.layers], 1)
         norms = (Norm * self.count)(*(_norm(sizes, layer) for layer in self.layers))
-        return _Normalise.apply(x, self.weights, self.biases, norms, self.layers)
+        return _Normalise.apply(x, self.weights, self.biases, norms, self.layers, rectified)
 
     def _proof(self, like, generator):
         """Layers of random numbers alone and here, with all gradients."""
@@ -61,43 +62,45 @@ class _Normalise(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, norms: Any,
-                layers: Sequence[torch.nn.Module]) -> torch.Tensor:
+                layers: Sequence[torch.nn.Module], rectified: bool) -> torch.Tensor:
         """Shape of ``x``."""
         y, (mean, inverse) = torch.empty_like(x), torch.empty(2, len(norms), norms[0].channels)
         for i, norm in enumerate(norms):
             norm.weight = None if weight is None else weight.data_ptr() + 4 * i * weight.stride(0)
             norm.bias = None if bias is None else bias.data_ptr() + 4 * i * bias.stride(0)
-        ctx.save_for_backward(x, weight, mean, inverse)
-        ctx.norms, ctx.layers = norms, layers
-        _run(kernels.loaded().hbfp_alike_normalise, norms, (x, y, mean, inverse))
+        ctx.save_for_backward(x, weight, mean, inverse, y if rectified else x)
+        ctx.norms, ctx.layers, ctx.rectified = norms, layers, rectified
+        _run(kernels.loaded().hbfp_alike_normalise, norms, rectified, (x, y, mean, inverse))
         return y
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of ``x``, ``weight`` and ``bias``."""
-        x, weight, mean, inverse = ctx.saved_tensors
+        x, weight, mean, inverse, y = ctx.saved_tensors
         norms, count, wanted = ctx.norms, len(ctx.norms), list(ctx.needs_input_grad[:3])
         if g.stride() != x.stride():
+            if ctx.rectified:
+                g = _ATEN.threshold_backward(g, y, 0)
             gradients = [_ATEN.native_batch_norm_backward(*own, None, None, m, d, True, layer.eps, wanted)
                          for *own, m, d, layer in zip(g.chunk(count), x.chunk(count),
                                                       [None] * count if weight is None else weight, mean, inverse,
                                                       ctx.layers, strict=True)]
             gx, gw, gb = zip(*gradients, strict=True)
             return (torch.cat(gx) if wanted[0] else None, torch.stack(gw) if wanted[1] else None,
-                    torch.stack(gb) if wanted[2] else None, None, None)
+                    torch.stack(gb) if wanted[2] else None, None, None, None)
         gx = torch.empty_like(x) if wanted[0] else None
         gw, gb = torch.empty_like(mean), torch.empty_like(mean)
-        _run(kernels.loaded().hbfp_alike_gradients, norms, (x, g, mean, inverse, gx, gw, gb))
-        return gx, gw if wanted[1] else None, gb if wanted[2] else None, None, None
+        _run(kernels.loaded().hbfp_alike_gradients, norms, ctx.rectified, (x, g, y, mean, inverse, gx, gw, gb))
+        return gx, gw if wanted[1] else None, gb if wanted[2] else None, None, None, None
 
 
-def _run(kernel, norms, tensors):
+def _run(kernel, norms, rectified, tensors):
     """Call a kernel with tensors of all models, or None, in parts for threads."""
     tensors = [t if t is None else plain(t) for t in tensors]          # kept until the numbers are read
 
     def part(low, last):
-        kernel(last - low, ctypes.addressof(norms[low]),
+        kernel(last - low, ctypes.addressof(norms[low]), rectified,
                *(None if t is None else t.data_ptr() + 4 * low * (t.numel() // len(norms)) for t in tensors))
     kernels.split(len(norms), 4 * tensors[0].numel() * kernels.ELEMENT, part)
 

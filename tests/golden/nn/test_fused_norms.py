@@ -15,6 +15,13 @@ from golden.nn.fused import proof  # noqa: E402
 
 
 def same(layers, x, last=False, tops=None):
+    """:func:`equal` of layers and of these with a ReLU behind them."""
+    rectified = [nn.Sequential(copy.deepcopy(layer), nn.ReLU()).train(layer.training) for layer in layers]
+    for each in (layers, rectified):
+        equal(each, x, last, tops)
+
+
+def equal(layers, x, last, tops):
     """A job of layers and each alone: outputs, gradients of inputs and parameters, and buffers after two batches."""
     twins = copy.deepcopy(layers)
     job = fused.fuse(twins)
@@ -36,7 +43,6 @@ def same(layers, x, last=False, tops=None):
             assert proof.same_bits(p.grad, q.grad)
         for a, b in zip(layer.buffers(), twin.buffers(), strict=True):
             assert torch.equal(a, b)
-    return y
 
 
 @pytest.mark.parametrize("options", [{}, {"affine": False}, {"track_running_stats": False}, {"momentum": None},
@@ -89,6 +95,15 @@ def test_batch_norm_without_proof(monkeypatch):
     monkeypatch.setattr(proof, "_FOUND", Refused())
     torch.manual_seed(0)
     same([nn.BatchNorm2d(8) for _ in range(3)], torch.randn(12, 8, 4, 4))
+
+
+def test_hooks_see_what_is_between():
+    """A ReLU is by itself where somebody looks."""
+    torch.manual_seed(0)
+    job, seen = fused.fuse([nn.Sequential(nn.BatchNorm2d(8), nn.ReLU()) for _ in range(3)]), []
+    job.net[0].register_forward_hook(lambda layer, inputs, y: seen.append(y))
+    y = job(torch.randn(12, 8, 4, 4))
+    assert torch.equal(seen[0].relu(), y) and (seen[0] < 0).any()
 
 
 def test_batch_norm_in_evaluation():
