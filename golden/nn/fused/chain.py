@@ -93,6 +93,7 @@ class Chain:
                           if type(before) in _KINDS]
         self.weights = [layer.weights for layer in self.linear]
         self.biases = [layer.biases for layer in self.linear]
+        self._inputs, self._largest = self.weights[0].shape[2], max(weight[0].numel() for weight in self.weights)
         self._plans: dict[Any, Plan] = {}
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
@@ -108,7 +109,7 @@ class Chain:
         """For such inputs in the formats of a call made now; None if the layers run one by one."""
         first = self.linear[0]
         if (x.dim() != 2 or x.dtype != torch.float32 or x.device.type != "cpu" or not x.is_contiguous()
-                or x.shape[1] != first.in_features or not x.numel() or x.data_ptr() % (4 * _GRAIN)
+                or x.shape[1] != self._inputs or not x.numel() or x.data_ptr() % (4 * _GRAIN)
                 or kernels.library() is None or torch.is_autocast_enabled("cpu")
                 or any(map(_watched, self.layers))):
             return None
@@ -117,8 +118,8 @@ class Chain:
             products = [layer.products.refresh() for layer in self.linear]
             if not all(each.all_quick and each.serve(x) for each in products):
                 return None
-        rows = len(x) // first.count
-        if any(rows * weight[0].numel() > linear.MOST for weight in self.weights):
+        rows = len(x) // len(self.weights[0])
+        if rows * self._largest > linear.MOST:
             return None
         key = rows, torch.get_num_threads(), *(each.taken for each in products)
         if key not in self._plans:

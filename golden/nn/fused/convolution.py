@@ -79,7 +79,8 @@ class _Convolution(torch.autograd.Function):
         gx = gw = gb = None
         if ctx.needs_input_grad[0]:
             def own(phase):
-                taps = torch.stack([unfold.taps_matrix(each, phase) for each in w.detach()])
+                taps = unfold.taps_of(w.detach().flatten(0, 1), phase).unflatten(0, (models, out))
+                taps = taps.permute(0, 3, 4, 1, 2).reshape(models, -1, channels)
                 y, size = _over_channels(ctx.products, unfold.within(g, phase), taps, "ga", phase.size, (1, 1),
                                          phase.step)
                 return y.view(*size, channels)

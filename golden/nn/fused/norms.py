@@ -4,6 +4,7 @@ import copy
 import ctypes
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -79,9 +80,13 @@ class _Normalise(torch.autograd.Function):
         """Gradients of ``x``, ``weight`` and ``bias``."""
         x, weight, mean, inverse, y = ctx.saved_tensors
         norms, count, wanted = ctx.norms, len(ctx.norms), list(ctx.needs_input_grad[:3])
+        rectified = ctx.rectified
+        if rectified and g.stride() != x.stride():
+            if _rectified_stride(g.shape, g.stride(), x.stride()) == x.stride():
+                g = torch.empty_like(x).copy_(g)
+            else:
+                g, rectified = _ATEN.threshold_backward(g, y, 0), False
         if g.stride() != x.stride():
-            if ctx.rectified:
-                g = _ATEN.threshold_backward(g, y, 0)
             gradients = [_ATEN.native_batch_norm_backward(*own, None, None, m, d, True, layer.eps, wanted)
                          for *own, m, d, layer in zip(g.chunk(count), x.chunk(count),
                                                       [None] * count if weight is None else weight, mean, inverse,
@@ -91,8 +96,15 @@ class _Normalise(torch.autograd.Function):
                     torch.stack(gb) if wanted[2] else None, None, None, None)
         gx = torch.empty_like(x) if wanted[0] else None
         gw, gb = torch.empty_like(mean), torch.empty_like(mean)
-        _run(kernels.loaded().hbfp_alike_gradients, norms, ctx.rectified, (x, g, y, mean, inverse, gx, gw, gb))
+        _run(kernels.loaded().hbfp_alike_gradients, norms, rectified, (x, g, y, mean, inverse, gx, gw, gb))
         return gx, gw if wanted[1] else None, gb if wanted[2] else None, None, None, None
+
+
+@lru_cache
+def _rectified_stride(shape, g, y):
+    """Of what torch makes of a gradient and a ReLU's output with other strides."""
+    like = (torch.empty_strided(shape, stride, device="meta") for stride in (g, y))
+    return _ATEN.threshold_backward(*like, 0).stride()
 
 
 def _run(kernel, norms, rectified, tensors):

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 from golden.nn import fused  # noqa: E402
-from golden.nn.fused import proof  # noqa: E402
+from golden.nn.fused import norms, proof  # noqa: E402
 
 
 def same(layers, x, last=False, tops=None):
@@ -85,6 +85,16 @@ def test_gradient_of_another_order_in_memory():
         form = torch.contiguous_format if last else torch.channels_last
         tops = torch.randn(12, 8, 4, 4).contiguous(memory_format=form)
         same([nn.BatchNorm2d(8) for _ in range(3)], torch.randn(12, 8, 4, 4), last, tops)
+
+
+@pytest.mark.parametrize("shape", [(4, 8, 4, 4), (4, 1, 4, 4), (4, 8, 1, 1), (1, 3, 2, 5), (4, 8, 6)])
+def test_order_that_a_relu_gives_gradients(shape):
+    """As torch's own has it."""
+    orders = [torch.empty(shape).stride(), torch.empty(shape).transpose(1, -1).contiguous().transpose(1, -1).stride()]
+    for g in orders:
+        for y in orders:
+            whole = torch.ops.aten.threshold_backward(*(torch.empty_strided(shape, each) for each in (g, y)), 0)
+            assert norms._rectified_stride(torch.Size(shape), g, y) == whole.stride()
 
 
 def test_batch_norm_without_proof(monkeypatch):
