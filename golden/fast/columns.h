@@ -34,7 +34,7 @@ class Units {
     }
 
     // From the largest magnitudes, as bits. Sets `odd` in lanes that hold other blocks.
-    Unit of(const Across::Ints &largest, Across::Ints &odd) const {
+    __attribute__((always_inline)) Unit of(const Across::Ints &largest, Across::Ints &odd) const {
         const Across::Ints top = largest & 0x7F800000, zero = top == 0;
         odd = ~zero & ((top < bottom_) | (top > roof_));
         const Across::Ints at = select(zero | odd, zero * 0 + (126 << 23), top);

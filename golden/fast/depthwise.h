@@ -59,7 +59,8 @@ template <class Rounding, class Sums>
 void sum_apart(const Apart &a, const Format &f, int64_t o0, int64_t o1, int64_t chunk, Rounding &rounding,
                Sums &sums) {
     const Units units = Sums::units(a, f);
-    const int64_t strip = up_to(64, a.high), pairs = a.channels / 32 * 32, whole = a.channels / 16 * 16;
+    constexpr int MOST = by_registers(4, 2, 2);
+    const int64_t strip = up_to(64, a.high), most = a.channels / (16 * MOST) * (16 * MOST), whole = a.channels / 16 * 16;
     for (int64_t first = o0; first < o1; first += strip) {
         const int64_t last = std::min(first + strip, o1);
         sums.begin(first, last);
@@ -68,8 +69,10 @@ void sum_apart(const Apart &a, const Format &f, int64_t o0, int64_t o1, int64_t 
             for (int64_t o = first; o < last; o += a.high)
                 for (int64_t i = start; i < end; i += a.terms) {
                     const int64_t h = std::min(a.high, last - o), n = std::min(a.terms, end - i);
-                    for (int64_t c = 0; c < pairs; c += 32) sum_block<16, 2>(a, units, o, h, i, n, c, 16, rounding, sums);
-                    if (pairs < whole) sum_block<16, 1>(a, units, o, h, i, n, pairs, 16, rounding, sums);
+                    for (int64_t c = 0; c < most; c += 16 * MOST)
+                        sum_block<16, MOST>(a, units, o, h, i, n, c, 16, rounding, sums);
+                    for (int64_t c = most; c < whole; c += 16)
+                        sum_block<16, 1>(a, units, o, h, i, n, c, 16, rounding, sums);
                     if (whole < a.channels)
                         sum_block<0, 1>(a, units, o, h, i, n, whole, a.channels - whole, rounding, sums);
                 }

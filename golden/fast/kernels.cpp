@@ -154,9 +154,9 @@ void hbfp_aligned_patches(int64_t count, const Patches *p, int64_t step, int32_t
     }
 }
 
-// x (N, C, D, H, W), any strides, into y, zeroed and of any strides with channels or columns without gaps, from depth
-// `front`, row `top`, column `left` on; what falls outside is left out. `s`: strides of x, its sides, strides of y, its
-// depth, rows and columns, front, top, left.
+// x (N, C, D, H, W), any strides, into y, of any strides with channels or columns without gaps, from depth `front`, row
+// `top`, column `left` on; what falls outside is left out, and there are zeros around. `s`: strides of x, its sides,
+// strides of y, its depth, rows and columns, front, top, left.
 void hbfp_lay(const float *x, const int64_t *s, float *y) {
     const int64_t sn = s[0], sc = s[1], sd = s[2], sh = s[3], sw = s[4], n = s[5], c = s[6], d = s[7], h = s[8], w = s[9],
                   yn = s[10], yc = s[11], yd = s[12], yh = s[13], yw = s[14], depth = s[15], rows = s[16],
@@ -164,24 +164,40 @@ void hbfp_lay(const float *x, const int64_t *s, float *y) {
     constexpr int64_t SIDE = 16;
     const int64_t first = std::max<int64_t>(0, -left), last = std::min(w, columns - left);
     const bool turned = !(sc == 1 && yc == 1) && !(sw == 1 && yw == 1);
-    for (int64_t image = 0; image < n * d; image++) {
-        const int64_t layer = front + image % d;
-        if (layer < 0 || layer >= depth || first >= last) continue;
+    for (int64_t image = 0; image < n * depth; image++) {
+        const int64_t layer = image % depth - front;
         for (int64_t k = 0; k < c; k += turned ? SIDE : c)              // some channels of a whole image: lines of memory
-            for (int64_t i = std::max<int64_t>(0, -top); i < std::min(h, rows - top); i++) {
-                const float *from = x + image / d * sn + image % d * sd + i * sh;
-                float *to = y + image / d * yn + layer * yd + (top + i) * yh + left * yw;
-                if (sc == 1 && yc == 1)
+            for (int64_t r = 0; r < rows; r++) {
+                const int64_t i = r - top, some = turned ? std::min(SIDE, c - k) : c;
+                float *line = y + image / depth * yn + image % depth * yd + r * yh + k * yc;
+                const auto clear = [&](int64_t j, int64_t end) {
+                    if (yc == 1)
+                        for (; j < end; j++) std::fill_n(line + j * yw, some, 0.0f);
+                    else
+                        for (int64_t l = 0; l < some && j < end; l++)
+                            for (int64_t m = j; m < end; m++) line[l * yc + m * yw] = 0.0f;
+                };
+                if (layer < 0 || layer >= d || i < 0 || i >= h || first >= last) {
+                    clear(0, columns);
+                    continue;
+                }
+                clear(0, left + first);
+                clear(left + last, columns);
+                const float *from = x + image / depth * sn + layer * sd + i * sh + k * sc;
+                float *to = line + left * yw;
+                if (sc == 1 && yc == 1 && sw == c && yw == c)
+                    std::copy_n(from + first * c, (last - first) * c, to + first * c);
+                else if (sc == 1 && yc == 1)
                     for (int64_t j = first; j < last; j++) std::copy_n(from + j * sw, c, to + j * yw);
                 else if (!turned)
                     for (int64_t l = 0; l < c; l++)
                         std::copy_n(from + l * sc + first, last - first, to + l * yc + first);
                 else if (sw == 1 && yc == 1)
-                    turn(from + k * sc + first, sc, to + first * yw + k, yw, std::min(SIDE, c - k), last - first);
+                    turn(from + first, sc, to + first * yw, yw, some, last - first);
                 else if (sc == 1 && yw == 1)
-                    turn(from + first * sw + k, sw, to + first + k * yc, yc, last - first, std::min(SIDE, c - k));
+                    turn(from + first * sw, sw, to + first, yc, last - first, some);
                 else
-                    for (int64_t l = k; l < std::min(k + SIDE, c); l++)
+                    for (int64_t l = 0; l < some; l++)
                         for (int64_t m = first; m < last; m++) to[m * yw + l * yc] = from[l * sc + m * sw];
             }
     }

@@ -61,8 +61,6 @@ def _drawing(stream):
 def laid(x: np.ndarray, sides: Sequence[int], corner: Sequence[int]) -> np.ndarray:
     """``x`` (N, C, H, W) or (N, C, D, H, W) channels last, with other ``sides``, from ``corner`` on; zeros around."""
     y = scratch.empty((x.shape[0], *sides, x.shape[1]))
-    if x.shape[2:] != tuple(sides) or any(corner):
-        y[...] = 0
     _lay(x, y.transpose(0, -1, *range(1, y.ndim - 1)), corner)
     return y
 
@@ -71,14 +69,14 @@ def planes(x: np.ndarray, sides: Sequence[int], corner: Sequence[int]) -> np.nda
     """:func:`laid` with planes, one for each channel; what follows the last may be read for 16 numbers more."""
     n, c = x.shape[:2]
     flat = scratch.empty((n * c * math.prod(sides) + 16,))
-    flat[...] = 0
+    flat[-16:] = 0
     y = flat[:-16].reshape(n, c, *sides)
     _lay(x, y, corner)
     return y
 
 
 def _lay(x, y, corner):
-    """``x`` into ``y``, both (N, C, H, W) or (N, C, D, H, W) in any order in memory."""
+    """``x`` into ``y``, both (N, C, H, W) or (N, C, D, H, W) in any order in memory; zeros around."""
     if x.ndim == 4:
         x, y, corner = x[:, :, None], y[:, :, None], (0, *corner)
     numbers = np.array([*(stride // 4 for stride in x.strides), *x.shape, *(stride // 4 for stride in y.strides),
