@@ -18,25 +18,25 @@ struct Exponents {
 };
 
 // Adds block sums with the powers `step` to running sums with the powers `last`: the one with the smaller power is shifted
-// right, rounding half up. Integers are twice the law's, which leaves a bit for the half.
+// right, rounding half up. Integers are twice the law's, which leaves a bit for the half; the other one is even, so that
+// the sum may be rounded for it. Shifts by more than all bits leave signs, which the rounding makes zeros.
 template <class I> inline void align_one(I &total, I &last, const I &fresh, const I &step) {
 #if defined(__AVX512F__)
-    if constexpr (sizeof(I) == 64 && sizeof(Element<I>) == 4) {     // shifts by more than all bits leave signs
-        const __m512i ahead = __m512i(step - last);
-        const __mmask16 later = _mm512_cmpgt_epi32_mask(ahead, _mm512_setzero_si512());
-        const I moved = I(_mm512_mask_blend_epi32(later, __m512i(fresh), __m512i(total)));
-        const I kept = I(_mm512_mask_blend_epi32(later, __m512i(total), __m512i(fresh)));
-        total = kept + ((I(_mm512_srav_epi32(__m512i(moved), _mm512_abs_epi32(ahead))) + 1) & -2);
-        last = I(_mm512_max_epi32(__m512i(last), __m512i(step)));
+    if constexpr (sizeof(I) == 64 && sizeof(Element<I>) == 4) {
+        const __m512i top = _mm512_max_epi32(__m512i(last), __m512i(step));
+        const I old = I(_mm512_srav_epi32(__m512i(total), _mm512_sub_epi32(top, __m512i(last))));
+        const I own = I(_mm512_srav_epi32(__m512i(fresh), _mm512_sub_epi32(top, __m512i(step))));
+        total = (old + (own + 1)) & -2;
+        last = I(top);
         return;
     }
 #endif
-    const I most = I{} + Element<I>(8 * sizeof(Element<I>) - 1), ahead = step - last, later = ahead > 0, back = -ahead;
-    I shift = select(later, ahead, back);
-    shift = select(shift > most, most, shift);
-    const I moved = select(later, total, fresh), kept = select(later, fresh, total);
-    total = kept + (((moved >> shift) + 1) & -2);
-    last = select(later, step, last);
+    const I most = I{} + Element<I>(8 * sizeof(Element<I>) - 1), top = select(step > last, step, last);
+    I behind = top - last, back = top - step;
+    behind = select(behind > most, most, behind);
+    back = select(back > most, most, back);
+    total = ((total >> behind) + ((fresh >> back) + 1)) & -2;
+    last = top;
 }
 
 // M rows and a vector of columns: exact block sums, added to the running sums; b is scaled so that integers are twice

@@ -230,4 +230,62 @@ inline void columns_drawn(const float *x, float *y, int64_t rows, int64_t column
         columns_drawn<0>(x, columns, y, columns, rows, whole, columns - whole, terms, f, drawn, span);
 }
 
+// Mantissas (as INT), exponents and flags of a band of h rows in blocks of one column, rounded to nearest in registers, as
+// mantissas() gives them; false where a block is not one of those, and they then hold anything.
+template <class INT>
+bool column_mantissas(const float *x, INT *m, int32_t *exponent, uint8_t *invalid, int64_t h, int64_t columns,
+                      const Format &f) {
+    const Units units(f);
+    const Nearest nearest(f);
+    const auto some = [&](auto whole, int64_t c, int64_t count) {
+        constexpr int N = decltype(whole)::value;
+        Across::Ints largest = {}, odd;
+        for (int64_t i = 0; i < h; i++) largest = larger(largest, Across::load<N>(x + i * columns + c, count));
+        const Unit unit = units.of(largest, odd);
+        if (Across::any(odd)) return false;
+        const Across::Ints own = unit.power + f.magnitude;
+        std::memcpy(exponent + c, &own, 4 * count);
+        for (int64_t i = 0; i < h; i++) {
+            const auto v = convert<INT>(nearest.mantissa(Across::load<N>(x + i * columns + c, count), unit));
+            if constexpr (N == 16) put(m + i * columns + c, v);
+            else std::memcpy(m + i * columns + c, &v, sizeof(INT) * count);
+        }
+        return true;
+    };
+    std::fill_n(invalid, columns, 0);
+    int64_t c = 0;
+    for (; c + 16 <= columns; c += 16)
+        if (!some(std::integral_constant<int, 16>(), c, 16)) return false;
+    return c == columns || some(std::integral_constant<int, 0>(), c, columns - c);
+}
+
+// The same of a line in blocks of `wide` neighbours, a multiple of 16.
+template <class INT>
+bool line_mantissas(const float *x, INT *m, int32_t *exponent, uint8_t *invalid, int64_t columns, int64_t wide,
+                    const Format &f) {
+    const Units units(f);
+    const Nearest nearest(f);
+    for (int64_t c = 0, b = 0; c < columns; c += wide, b++) {
+        const int32_t largest = int32_t(wide == 16 ? largest_of<16>(x + c, 16) : largest_of<0>(x + c, wide));
+        Across::Ints odd;
+        const Unit unit = units.of(Across::Ints{} + largest, odd);
+        if (odd[0]) return false;
+        exponent[b] = unit.power[0] + f.magnitude;
+        invalid[b] = 0;
+        for (int64_t j = c; j < c + wide; j += 16)
+            put(m + j, convert<INT>(nearest.mantissa(Across::load<16>(x + j, 16), unit)));
+    }
+    return true;
+}
+
+// Either, where it serves blocks of `high` by `wide`; h rows without gaps.
+template <class INT>
+bool rounded_mantissas(const float *x, INT *m, int32_t *exponent, uint8_t *invalid, int64_t h, int64_t columns,
+                       int64_t high, int64_t wide, const Format &f) {
+    if (f.rounding || f.gradual) return false;
+    if (wide == 1 && high > 1) return column_mantissas(x, m, exponent, invalid, h, columns, f);
+    return high == 1 && h == 1 && wide % 16 == 0 && columns % wide == 0
+        && line_mantissas(x, m, exponent, invalid, columns, wide, f);
+}
+
 }  // namespace

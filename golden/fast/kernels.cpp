@@ -46,8 +46,11 @@ void NAME(const float *x, INT *m, int32_t *exponent, uint8_t *invalid, const int
     const int64_t most = high == 1 && columns && columns % wide == 0 ? std::max<int64_t>(1, 2048 / columns) : 1; \
     for (int64_t b = first; b < last; b += most) {                  /* several rows of whole blocks as one */ \
         const int64_t top = b % bands * high, at = (b / bands * rows + top) * columns, n = std::min(most, last - b) * columns; \
-        mantissas(x + at, n, m + at, n, exponent + b * blocks, invalid + b * blocks, noise ? noise + at : nullptr, n, \
-                  std::min(high, rows - top), n, high, wide, *f, values, largest, scale); \
+        const int64_t h = std::min(high, rows - top); \
+        if (!noise && rounded_mantissas(x + at, m + at, exponent + b * blocks, invalid + b * blocks, h, n, high, wide, *f)) \
+            continue; \
+        mantissas(x + at, n, m + at, n, exponent + b * blocks, invalid + b * blocks, noise ? noise + at : nullptr, n, h, n, \
+                  high, wide, *f, values, largest, scale); \
     } \
 }
 HBFP_MANTISSAS(hbfp_mantissas, int32_t)
