@@ -1,5 +1,6 @@
 """FP32 to HBFP on a GPU: the host's side of :mod:`golden.gpu.convert_kernel`."""
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -42,7 +43,8 @@ class Lines:
         (S, blocks along K, lines or lines of tiles) float32: two to the power of the mantissas' last bit; NaN where a
         block is invalid.
     span : Tensor
-        Two int32: what exponents are in use, for both directions in which a matrix is converted.
+        Three int32: what exponents are in use, for both directions in which a matrix is converted, and the largest
+        exponent field of its numbers.
     fmt : HBFPFormat
         The format.
     """
@@ -84,21 +86,24 @@ class Lines:
 
 
 def converted(x: torch.Tensor, fmt: HBFPFormat, *, across: bool = False, down: bool = False,
-              noise: torch.Tensor | None = None, kind: str | None = None) -> tuple[Lines | None, Lines | None]:
+              noise: torch.Tensor | None = None, kind: str | None = None,
+              places: tuple[torch.Tensor, torch.Tensor] | None = None) -> tuple[Lines | None, Lines | None]:
     """Matrices converted in one pass for the products that take them.
 
     Parameters
     ----------
     x : Tensor
-        (S, rows, columns), any strides, of :data:`golden.gpu.tensors.TYPES`.
+        (S, rows, columns), or with S in two dimensions, any strides, of :data:`golden.gpu.tensors.TYPES`.
     fmt : HBFPFormat
         The format.
     across, down : bool
         Which of the two to make: with K along the columns, and with K along the rows.
     noise : Tensor, optional
-        (rows, columns) of integers, for ``stochastic``; with S = 1 and one direction, or square tiles.
+        (S, rows, columns) of integers, for ``stochastic``: the same numbers in both directions.
     kind : str, optional
         The form; by default that of :func:`form`.
+    places : tuple of Tensor, optional
+        Where the elements of one matrix lie in ``x``, of any shape, contiguous: (rows) and (columns) int64, added.
 
     Returns
     -------
@@ -106,14 +111,15 @@ def converted(x: torch.Tensor, fmt: HBFPFormat, *, across: bool = False, down: b
         Of ``across`` (S, rows, columns), of ``down`` (S, columns, rows).
     """
     kind = kind or form(fmt)
-    stacks, rows, columns = x.shape
-    span = torch.zeros(2, dtype=torch.int32, device=x.device)      # of nothing
+    *lead, rows, columns = x.shape if places is None else (1, *map(len, places))
+    stacks, inner = math.prod(lead), lead[-1]
+    span = torch.zeros(3, dtype=torch.int32, device=x.device)      # of nothing
     if across and down and not fmt.square and fmt.terms > 128:     # more than a tile
-        return (converted(x, fmt, across=True, noise=noise, kind=kind)[0],
-                converted(x, fmt, down=True, noise=noise, kind=kind)[1])
-    made = [_empty(x, fmt, kind, lines, k, span) if wanted else None
+        return (converted(x, fmt, across=True, noise=noise, kind=kind, places=places)[0],
+                converted(x, fmt, down=True, noise=noise, kind=kind, places=places)[1])
+    made = [_empty(x, stacks, fmt, kind, lines, k, span) if wanted else None
             for wanted, lines, k in ((across, rows, columns), (down, columns, rows))]
-    if not x.numel():
+    if not stacks * rows * columns:
         for each in made:
             if each is not None:
                 each.scales.fill_(2.0 ** (min(max(-126, fmt.exponent_range[0]), fmt.exponent_range[1]) - fmt.magnitude))
@@ -126,13 +132,14 @@ def converted(x: torch.Tensor, fmt: HBFPFormat, *, across: bool = False, down: b
     place = [(span, span, 0, 0, 0, 0) if each is None else
              (each.data, each.scales, *each.data.stride()[:2], each.scales.stride(1), _filled(each)) for each in made]
     lowest, highest = fmt.exponent_range
-    dice = x if noise is None else noise
-    convert[grid](x, dice, place[0][0], place[0][1], place[1][0], place[1][1], span, rows, columns, *x.stride(),
-                  *dice.stride()[-2:], *place[0][2:], *place[1][2:], ROW_STEP=row_step, COLUMN_STEP=column_step,
-                  ROWS=high, COLUMNS=wide, REPEAT=repeat, SQUARE=fmt.square, ACROSS=across, DOWN=down,
-                  MAGNITUDE=fmt.magnitude, LOWEST=lowest, HIGHEST=highest, ROUNDING=fmt.rounding,
+    outer, *strides = (0, *x.stride())[-4:] if places is None else (0, 0, 0, 0)
+    dice, steps = (x, strides) if noise is None else (noise, noise.stride())
+    convert[grid](x, *places or (span, span), inner, outer, dice, place[0][0], place[0][1], place[1][0], place[1][1],
+                  span, rows, columns, *strides, *steps, *place[0][2:], *place[1][2:], ROW_STEP=row_step,
+                  COLUMN_STEP=column_step, ROWS=high, COLUMNS=wide, REPEAT=repeat, SQUARE=fmt.square, ACROSS=across,
+                  DOWN=down, MAGNITUDE=fmt.magnitude, LOWEST=lowest, HIGHEST=highest, ROUNDING=fmt.rounding,
                   NOISE_BITS=fmt.noise_bits, GRADUAL=fmt.subnormals == "gradual", FORM=kind,
-                  num_warps=min(8, max(1, high * wide // 512)))
+                  GATHERED=places is not None, num_warps=min(8, max(1, high * wide // 512)))
     return made[0], made[1]
 
 
@@ -142,10 +149,10 @@ def _filled(lines):
     return min(lines.data.stride(1), -(-lines.data.shape[2] // terms) * terms)
 
 
-def _empty(x, fmt, kind, lines, k, span):
+def _empty(x, stacks, fmt, kind, lines, k, span):
     """What a conversion of ``lines`` along ``k`` fills."""
     whole = fmt.terms if fmt.terms % _ALIGNED == 0 else _ALIGNED
-    stacks, pitch = len(x), -(-k // whole) * whole
+    pitch = -(-k // whole) * whole
     data = x.new_empty((stacks, lines, pitch), dtype=_TYPE[kind])[:, :, :k]
     in_grid = -(-lines // fmt.block[0])
     scales = x.new_empty((stacks, -(-k // fmt.terms), -(-in_grid // 4) * 4), dtype=torch.float32)[:, :, :in_grid]

@@ -14,13 +14,13 @@ MAGIC = tl.constexpr(1.5 * 2.0 ** 23)
 
 
 @triton.jit
-def _power(exponent):
+def power(exponent):
     """Two to an int32 within -126 to 127."""
     return ((exponent + 127) << 23).to(tl.float32, bitcast=True)
 
 
 @triton.jit
-def _last(exponent, MAGNITUDE: tl.constexpr):
+def power_of_last(exponent, MAGNITUDE: tl.constexpr):
     """Two to the power of the last bit of mantissas, which may be subnormal."""
     last = exponent - MAGNITUDE
     bits = tl.where(last >= -126, (last + 127) << 23, 1 << tl.maximum(last + 149, 0))
@@ -28,7 +28,20 @@ def _last(exponent, MAGNITUDE: tl.constexpr):
 
 
 @triton.jit
-def _integers(x, exponent, drawn, MAGNITUDE: tl.constexpr, ROUNDING: tl.constexpr, NOISE_BITS: tl.constexpr,
+def nearest(x, up, MAGNITUDE: tl.constexpr, ONCE: tl.constexpr = False):
+    """Mantissas of numbers, which are normal or 0, times 2^up, plus the magic number: in floats, of which no step but
+    that sum rounds. ``ONCE``: 2^up is a normal number."""
+    LIMIT: tl.constexpr = float((1 << MAGNITUDE) - 1)
+    if ONCE:
+        scaled = x * power(up)
+    else:
+        first = tl.minimum(tl.maximum(up, -100), 100)
+        scaled = x * power(first) * power(up - first)
+    return tl.minimum(tl.maximum(scaled, -LIMIT), LIMIT) + MAGIC
+
+
+@triton.jit
+def integers(x, exponent, drawn, MAGNITUDE: tl.constexpr, ROUNDING: tl.constexpr, NOISE_BITS: tl.constexpr,
               GRADUAL: tl.constexpr):
     """Signed mantissas of elements whose blocks have these exponents: steps 2, 4 and 5."""
     bits = x.to(tl.int32, bitcast=True)
@@ -59,19 +72,15 @@ def _write(y, where, inside, x, drawn, exponent, scale, MAGNITUDE: tl.constexpr,
 
     Of an invalid block the numbers are NaN, and the integers 0.
     """
-    if ROUNDING == "rne" and not GRADUAL:              # in floats: no step but the sum with the magic number rounds
-        up = MAGNITUDE - exponent
-        first = tl.minimum(tl.maximum(up, -100), 100)
-        LIMIT: tl.constexpr = float((1 << MAGNITUDE) - 1)
-        scaled = tl.where(tl.abs(x) >= 2.0 ** -126, x, 0.0) * _power(first) * _power(up - first)
-        near = tl.minimum(tl.maximum(scaled, -LIMIT), LIMIT) + MAGIC
+    if ROUNDING == "rne" and not GRADUAL:
+        near = nearest(tl.where(tl.abs(x) >= 2.0 ** -126, x, 0.0), MAGNITUDE - exponent, MAGNITUDE)
         if FORM == "values":
             tl.store(y + where, ((near - MAGIC) * scale).to(tl.bfloat16), mask=inside)
         else:
             near = tl.where(scale == scale, near, MAGIC)
             tl.store(y + where, near.to(tl.int32, bitcast=True).to(y.dtype.element_ty), mask=inside)
     else:
-        mantissa = _integers(x, exponent, drawn, MAGNITUDE, ROUNDING, NOISE_BITS, GRADUAL)
+        mantissa = integers(x, exponent, drawn, MAGNITUDE, ROUNDING, NOISE_BITS, GRADUAL)
         if FORM == "values":
             tl.store(y + where, (mantissa.to(tl.float32) * scale).to(tl.bfloat16), mask=inside)
         else:
@@ -79,37 +88,40 @@ def _write(y, where, inside, x, drawn, exponent, scale, MAGNITUDE: tl.constexpr,
 
 
 @triton.jit
-def _exponents(tops, span_low, span_high, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: tl.constexpr,
-               GRADUAL: tl.constexpr):
+def _exponents(tops, span_low, span_high, span_top, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr,
+               HIGHEST: tl.constexpr, GRADUAL: tl.constexpr):
     """Exponents of blocks from their largest numbers' bits, scales, and the span with them."""
     top = tops >> 23
     exponent = tl.minimum(tl.maximum(top - 126, LOWEST), HIGHEST)
     used = top < 255
     if not GRADUAL:
         used = used & (top > 0)
-    scale = tl.where(top == 255, float("nan"), _last(exponent, MAGNITUDE))
+    scale = tl.where(top == 255, float("nan"), power_of_last(exponent, MAGNITUDE))
     low = tl.maximum(span_low, tl.where(used, MAGNITUDE - exponent + ORIGIN, 0))
     high = tl.maximum(span_high, tl.where(used, exponent + ORIGIN, 0))
-    return exponent, scale, low, high
+    return exponent, scale, low, high, tl.maximum(span_top, top)
 
 
 @triton.jit
-def convert(x, noise, across, across_scales, down, down_scales, span, rows, columns, x_stack, x_row, x_column,
-            noise_row, noise_column, across_stack, across_line, across_grid, across_k, down_stack, down_line, down_grid,
-            down_k, ROW_STEP: tl.constexpr, COLUMN_STEP: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-            REPEAT: tl.constexpr, SQUARE: tl.constexpr, ACROSS: tl.constexpr, DOWN: tl.constexpr,
-            MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: tl.constexpr, ROUNDING: tl.constexpr,
-            NOISE_BITS: tl.constexpr, GRADUAL: tl.constexpr, FORM: tl.constexpr):
+def convert(x, row_places, column_places, inner, x_outer, noise, across, across_scales, down, down_scales, span, rows,
+            columns, x_stack, x_row, x_column, noise_stack, noise_row, noise_column, across_stack, across_line,
+            across_grid, across_k, down_stack, down_line, down_grid, down_k, ROW_STEP: tl.constexpr,
+            COLUMN_STEP: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, REPEAT: tl.constexpr,
+            SQUARE: tl.constexpr, ACROSS: tl.constexpr, DOWN: tl.constexpr, MAGNITUDE: tl.constexpr,
+            LOWEST: tl.constexpr, HIGHEST: tl.constexpr, ROUNDING: tl.constexpr, NOISE_BITS: tl.constexpr,
+            GRADUAL: tl.constexpr, FORM: tl.constexpr, GATHERED: tl.constexpr):
     """Convert tiles of ``ROW_STEP`` by ``COLUMN_STEP`` elements, which lie in ``ROWS`` by ``COLUMNS``, powers of two.
 
     A tile is as wide as a block if it is converted ``ACROSS``, with K along the columns, and as high as a block if
     ``DOWN``. Scales lie (blocks along K, lines), or in the grid of the tiles, of which ``down`` has the transpose.
     K is filled up with zeros as far as ``across_k`` and ``down_k`` say. ``span`` becomes the least and the largest
-    exponents in use.
+    exponents in use, and the largest exponent field of all numbers. ``GATHERED``: an element lies where the places of
+    its row and its column say together; else ``inner`` matrices lie evenly apart, and so do sets of them.
     """
     block_row = tl.program_id(1)
     stack = tl.program_id(2).to(tl.int64)
-    x += stack * x_stack
+    x += stack // inner * x_outer + stack % inner * x_stack
+    noise += stack * noise_stack
     across += stack * across_stack
     down += stack * down_stack
     across_scales += stack * across_grid * tl.cdiv(columns, COLUMN_STEP)
@@ -122,11 +134,11 @@ def convert(x, noise, across, across_scales, down, down_scales, span, rows, colu
         real_row, filled_row = real_row & (i < ROW_STEP), filled_row & (i < ROW_STEP)
     wide_row = row.to(tl.int64)[:, None]
     if SQUARE:
-        low, high = 0, 0
+        low, high, most = 0, 0, 0
     elif ACROSS:
-        low, high = tl.zeros([ROWS], tl.int32), tl.zeros([ROWS], tl.int32)
+        low, high, most = tl.zeros([ROWS], tl.int32), tl.zeros([ROWS], tl.int32), tl.zeros([ROWS], tl.int32)
     else:
-        low, high = tl.zeros([COLUMNS], tl.int32), tl.zeros([COLUMNS], tl.int32)
+        low, high, most = tl.zeros([COLUMNS], tl.int32), tl.zeros([COLUMNS], tl.int32), tl.zeros([COLUMNS], tl.int32)
     down_low = tl.zeros([COLUMNS], tl.int32)
     for turn in range(REPEAT):
         block_column = tl.program_id(0) * REPEAT + turn
@@ -138,7 +150,12 @@ def convert(x, noise, across, across_scales, down, down_scales, span, rows, colu
         wide_column = column.to(tl.int64)[None, :]
         inside = real_row[:, None] & real_column[None, :]
         to_across, to_down = real_row[:, None] & filled_column[None, :], filled_row[:, None] & real_column[None, :]
-        number = tl.load(x + wide_row * x_row + wide_column * x_column, mask=inside, other=0.0).to(tl.float32)
+        if GATHERED:
+            place = (tl.load(row_places + row, mask=real_row, other=0)[:, None]
+                     + tl.load(column_places + column, mask=real_column, other=0)[None, :])
+        else:
+            place = wide_row * x_row + wide_column * x_column
+        number = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
         size = number.to(tl.int32, bitcast=True) & 0x7FFFFFFF
         if ROUNDING == "stochastic":
             drawn = tl.load(noise + wide_row * noise_row + wide_column * noise_column, mask=inside, other=0)
@@ -148,7 +165,7 @@ def convert(x, noise, across, across_scales, down, down_scales, span, rows, colu
         at_across, at_down = wide_row * across_line + wide_column, wide_column * down_line + wide_row
         if SQUARE:
             tops = tl.max(tl.max(size, 1), 0)
-            exponent, scale, low, high = _exponents(tops, low, high, MAGNITUDE, LOWEST, HIGHEST, GRADUAL)
+            exponent, scale, low, high, most = _exponents(tops, low, high, most, MAGNITUDE, LOWEST, HIGHEST, GRADUAL)
             there = block_column * COLUMN_STEP < columns
             if ACROSS:
                 tl.store(across_scales + block_column * across_grid + block_row, scale, mask=there)
@@ -161,7 +178,8 @@ def convert(x, noise, across, across_scales, down, down_scales, span, rows, colu
         else:
             if ACROSS:
                 tops = tl.max(size, 1)
-                exponent, scale, low, high = _exponents(tops, low, high, MAGNITUDE, LOWEST, HIGHEST, GRADUAL)
+                exponent, scale, low, high, most = _exponents(tops, low, high, most, MAGNITUDE, LOWEST, HIGHEST,
+                                                              GRADUAL)
                 tl.store(across_scales + block_column * across_grid + row, scale,
                          mask=real_row & (block_column * COLUMN_STEP < columns))
                 _write(across, at_across, to_across, number, drawn, exponent[:, None], scale[:, None], MAGNITUDE,
@@ -169,16 +187,19 @@ def convert(x, noise, across, across_scales, down, down_scales, span, rows, colu
             if DOWN:
                 tops = tl.max(size, 0)
                 if ACROSS:
-                    exponent, scale, down_low, _ = _exponents(tops, down_low, down_low, MAGNITUDE, LOWEST, HIGHEST,
-                                                             GRADUAL)
+                    exponent, scale, down_low, _, _ = _exponents(tops, down_low, down_low, down_low, MAGNITUDE, LOWEST,
+                                                                HIGHEST, GRADUAL)
                 else:
-                    exponent, scale, low, high = _exponents(tops, low, high, MAGNITUDE, LOWEST, HIGHEST, GRADUAL)
+                    exponent, scale, low, high, most = _exponents(tops, low, high, most, MAGNITUDE, LOWEST, HIGHEST,
+                                                                  GRADUAL)
                 tl.store(down_scales + block_row * down_grid + column, scale, mask=real_column)
                 _write(down, at_down, to_down, number, drawn, exponent[None, :], scale[None, :], MAGNITUDE, ROUNDING,
                        NOISE_BITS, GRADUAL, FORM)
     if SQUARE:
-        lowest, highest = low, high
+        lowest, highest, largest = low, high, most
     else:
         lowest, highest = tl.maximum(tl.max(low, 0), tl.max(down_low, 0)), tl.max(high, 0)
+        largest = tl.max(most, 0)
     tl.atomic_max(span, lowest, sem="relaxed")
     tl.atomic_max(span + 1, highest, sem="relaxed")
+    tl.atomic_max(span + 2, largest, sem="relaxed")

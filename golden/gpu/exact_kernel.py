@@ -53,7 +53,7 @@ def _half_up(value, shift):
 
 
 @triton.jit
-def _single(wide, GRADUAL: tl.constexpr):
+def single(wide, GRADUAL: tl.constexpr):
     """float64 rounded once to float32."""
     y = wide.to(tl.float32)
     if not GRADUAL:
@@ -139,7 +139,7 @@ def exact(a, a_scales, a_span, b, b_scales, b_span, y, m, n, k, a_stack, a_line,
         else:
             part = total.to(tl.float64) * _power64(step)
             if ACCUMULATE == "fp32":
-                acc += _single(part, GRADUAL)
+                acc += single(part, GRADUAL)
                 if not GRADUAL:
                     acc = tl.where(tl.abs(acc) < NORMAL, 0.0, acc)
             elif ACCUMULATE == "fp24":
@@ -149,7 +149,7 @@ def exact(a, a_scales, a_span, b, b_scales, b_span, y, m, n, k, a_stack, a_line,
     if ACCUMULATE == "aligned":                        # more bits than float64 has: what lies below is one sticky bit
         sticky = ((acc >> 9) << 9) | tl.where((acc & 511) != 0, 512, 0)
         near = tl.where(tl.abs(acc) < (1 << 53), acc, sticky)
-        found = _single(near.to(tl.float64) * _power64(last - GUARD), GRADUAL)
+        found = single(near.to(tl.float64) * _power64(last - GUARD), GRADUAL)
     else:
         found = acc.to(tl.float32)
     found = tl.where(bad_row[:, None] | bad_column[None, :], float("nan"), found)

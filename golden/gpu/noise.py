@@ -1,6 +1,7 @@
 """Noise on a GPU: the numbers of :mod:`golden.position` and :mod:`golden.noise`."""
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -17,8 +18,8 @@ from .runtime import INTERPRETED, on
 
 #: Matrices of 1, 2, 4 ... steps: no tensor draws more.
 _LEVELS = 40
-#: Beats of a chunk, a power of two, and elements of a program.
-_STEPS, _ELEMENTS = (64, 256) if INTERPRETED else (256, 128)
+#: Beats of a chunk, a power of two, elements of a program, and beats from which on chunks are four times as long.
+_STEPS, _ELEMENTS, _MANY = (64, 256, 1 << 40) if INTERPRETED else (256, 512, 1 << 20)
 
 
 def drawn(key: int, shape: tuple[int, int], fmt: HBFPFormat, device: torch.device, *, first: int = 0) -> torch.Tensor:
@@ -56,10 +57,11 @@ def powers() -> np.ndarray:
 
 @lru_cache(64)
 def _tables(lanes: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Shifts and powers of so many lanes' generators on a device, int32."""
+    """Shifts (3, lanes) and powers (levels, 32, lanes) of so many lanes' generators on a device, int32."""
     which = np.arange(lanes) % len(TRIPLES)
-    return (torch.from_numpy(np.array(TRIPLES, np.int32)[which]).to(device),
-            torch.from_numpy(powers()[which].view(np.int32)).to(device))
+    jumps = powers()[which].view(np.int32).transpose(1, 2, 0)
+    return (torch.from_numpy(np.array(TRIPLES, np.int32)[which].T.copy()).to(device),
+            torch.from_numpy(jumps.copy()).to(device))
 
 
 def words(state: torch.Tensor, beats: int, bits: int) -> torch.Tensor:
@@ -71,26 +73,57 @@ def words(state: torch.Tensor, beats: int, bits: int) -> torch.Tensor:
     shifts, jumps = _tables(lanes, state.device)
     width = triton.next_power_of_2(lanes)
     chunks = max(1, _ELEMENTS // width)
-    after = torch.empty_like(state)
+    after, steps = torch.empty_like(state), _STEPS if beats < _MANY else 4 * _STEPS
     with on(out):
-        of_lanes[triton.cdiv(beats, _STEPS * chunks),](
-            out, state, after, shifts, jumps, beats, lanes, min(_STEPS, beats), _STEPS.bit_length() - 1,
-            (beats - 1).bit_length(), KEPT=bits, ALL=_LEVELS, STEPS=_STEPS, CHUNKS=chunks, WIDTH=width, num_warps=4)
+        of_lanes[triton.cdiv(beats, steps * chunks),](
+            out, state, after, shifts, jumps, beats, lanes, min(steps, beats), steps.bit_length() - 1,
+            (beats - 1).bit_length(), KEPT=bits, STEPS=steps, CHUNKS=chunks, WIDTH=width, num_warps=4)
     state.copy_(after)
     return out
 
 
 def of_stream(state: torch.Tensor, shape: tuple[int, ...], fmt: HBFPFormat, *, axis: int = -1) -> torch.Tensor:
     """:meth:`golden.noise.Stream.draw` with the lanes' ``state`` on a device: uint8, or int32 for more than 8 bits."""
-    axis, lanes, side = block_axis(len(shape), fmt, axis), len(state), fmt.terms
+    return of_stack(state, 1, [(shape, fmt, axis)])[0][0]
+
+
+def of_stack(state: torch.Tensor, count: int,
+             draws: Sequence[tuple[tuple[int, ...], HBFPFormat, int]]) -> list[torch.Tensor]:
+    """Numbers of ``count`` sets of tensors, of which each draws for all of its own before the next one does.
+
+    ``draws`` are shapes, formats and axes in the order in which a set draws; ``state`` (lanes) int32 goes on.
+
+    Returns
+    -------
+    list of Tensor
+        (count, \\*shape) for each, uint8, or int32 if one of the formats has more than 8 random bits.
+    """
+    lanes, bits = len(state), max(fmt.noise_bits for _, fmt, _ in draws)
+    pieces = [_pieces(shape, fmt, block_axis(len(shape), fmt, axis), lanes) for shape, fmt, axis in draws]
+    sizes = [math.prod(each) for each in pieces]
+    found = words(state, count * sum(sizes) // lanes, bits).view(count, sum(sizes))
+    made = []
+    for part, piece, (shape, fmt, axis) in zip(found.split(sizes, 1), pieces, draws, strict=True):
+        numbers = part if fmt.noise_bits == bits else part >> bits - fmt.noise_bits
+        made.append(_laid(numbers.reshape(count, *piece), shape, fmt, block_axis(len(shape), fmt, axis)))
+    return made
+
+
+def _pieces(shape: tuple[int, ...], fmt: HBFPFormat, axis: int, lanes: int) -> tuple[int, ...]:
+    """The shape in which a tensor's numbers are drawn: whole blocks, one after the other."""
+    side = fmt.terms
     if fmt.block[0] * side % lanes:
         raise ValueError(f"Lanes must divide the {fmt.block[0] * side} elements of a block, not {lanes!r}")
     if fmt.square:
-        *lead, rows, columns = shape
-        pieces = *lead, -(-rows // side), -(-columns // side), side, side
-        found = words(state, math.prod(pieces) // lanes, fmt.noise_bits).view(pieces).swapaxes(-2, -3)
-        return found.reshape(*lead, pieces[-4] * side, pieces[-3] * side)[..., :rows, :columns]
+        rows, columns = (-(-each // side) for each in shape[-2:])
+        return *shape[:-2], rows, columns, side, side
     *lead, length = (*shape[:len(shape) + axis], *shape[len(shape) + axis + 1:], shape[axis])
-    whole = -(-length // side) * side
-    found = words(state, math.prod(lead) * whole // lanes, fmt.noise_bits)
-    return found.view(*lead, whole)[..., :length].movedim(-1, axis)
+    return *lead, -(-length // side) * side
+
+
+def _laid(found, shape, fmt, axis):
+    """Numbers (count, \\*pieces) as they lie in tensors of a shape."""
+    if fmt.square:
+        *lead, high, wide, side, _ = found.shape
+        return found.swapaxes(-2, -3).reshape(*lead, high * side, wide * side)[..., :shape[-2], :shape[-1]]
+    return found[..., :shape[axis]].movedim(-1, axis)

@@ -52,12 +52,12 @@ def by_position(out, key, start, rows, columns, groups, CUT: tl.constexpr, ROUND
 
 @triton.jit
 def of_lanes(out, before, after, shifts, jumps, beats, lanes, steps, low, high, KEPT: tl.constexpr,
-             ALL: tl.constexpr, STEPS: tl.constexpr, CHUNKS: tl.constexpr, WIDTH: tl.constexpr):
+             STEPS: tl.constexpr, CHUNKS: tl.constexpr, WIDTH: tl.constexpr):
     """The top ``KEPT`` bits of the next states of xorshift32 generators, (beats, lanes); ``after``: the last ones.
 
     A program has ``CHUNKS`` chunks of ``STEPS`` beats, of which ``steps`` are needed. Their states at the start follow
-    from those ``before`` by matrices over GF(2), of 1, 2, 4 ... steps: ``jumps``, (lanes, ``ALL``, 32) columns; those
-    of levels ``low`` to below ``high`` are needed.
+    from those ``before`` by matrices over GF(2), of 1, 2, 4 ... steps: ``jumps``, (levels, 32 columns, lanes); those of
+    levels ``low`` to below ``high`` are needed. ``shifts`` are (3, lanes).
     """
     chunk = tl.program_id(0).to(tl.int64) * CHUNKS + tl.arange(0, CHUNKS)
     lane = tl.arange(0, WIDTH)
@@ -67,13 +67,13 @@ def of_lanes(out, before, after, shifts, jumps, beats, lanes, steps, low, high, 
     first = chunk * STEPS
     for level in range(low, high):
         moved = tl.zeros([CHUNKS, WIDTH], tl.uint32)
-        for bit in range(32):
-            column = tl.load(jumps + (lane * ALL + level) * 32 + bit, mask=real, other=0).to(tl.uint32, bitcast=True)
+        for bit in tl.static_range(32):
+            column = tl.load(jumps + (level * 32 + bit) * lanes + lane, mask=real, other=0).to(tl.uint32, bitcast=True)
             moved ^= tl.where(((state >> bit) & 1) == 1, column[None, :], 0)
         state = tl.where((((first >> level) & 1) == 1)[:, None], moved, state)
-    a = tl.load(shifts + lane * 3, mask=real, other=0).to(tl.uint32)[None, :]
-    b = tl.load(shifts + lane * 3 + 1, mask=real, other=0).to(tl.uint32)[None, :]
-    c = tl.load(shifts + lane * 3 + 2, mask=real, other=0).to(tl.uint32)[None, :]
+    a = tl.load(shifts + lane, mask=real, other=0).to(tl.uint32)[None, :]
+    b = tl.load(shifts + lanes + lane, mask=real, other=0).to(tl.uint32)[None, :]
+    c = tl.load(shifts + 2 * lanes + lane, mask=real, other=0).to(tl.uint32)[None, :]
     last = state
     for step in range(steps):
         state ^= state << a

@@ -10,7 +10,8 @@ from ..matmul import check_aligned
 from .convert import Lines
 from .exact_kernel import exact
 from .quick_kernel import quick
-from .runtime import INTERPRETED, on_hopper, shared_memory
+from .runtime import INTERPRETED, multiprocessors, on_hopper, shared_memory
+from .sums import row_sums
 
 if not INTERPRETED:
     from triton.experimental.gluon.language import NVMMASharedLayout
@@ -20,8 +21,12 @@ if not INTERPRETED:
 
 #: Rows and columns of a program's tile, and its warps: of bfloat16 numbers, and of integers.
 _TILES = {True: (64, 128, 4), False: (128, 64, 4)}
-#: Rows of each half of a tile where tensor cores run by themselves, and its columns.
-_HALF, _COLUMNS = 64, 128
+#: Rows of each half of a tile where tensor cores run by themselves, and its columns: fewer where that many tiles would
+#: leave multiprocessors without work.
+_HALF, _COLUMNS, _FEWEST = 64, 128, 32
+#: Results of so few numbers and so many blocks that their order takes longer than to write each block's sums; bytes of
+#: these that are kept at a time.
+_SMALL, _LONG, _KEPT = 49152, 512, 256 << 20
 #: Programs of so many rows of tiles share what they read.
 _GROUP = 8
 
@@ -38,7 +43,9 @@ def product(a: Lines, b: Lines, accumulate: str = "fp32", *, guard: int = 4,
     if not y.numel():
         return y
     served = accumulate == "fp32" and a.form == b.form != "int16" and (a.form == "values" or a.fmt.terms % 32 == 0)
-    if served and on_hopper(y.device) and taken(a) and taken(b):
+    if served and len(y) == 1 and y.numel() <= _SMALL and a.scales.shape[1] >= _LONG and a.side == b.side == 1:
+        _by_blocks(a, b, y)
+    elif served and on_hopper(y.device) and taken(a) and taken(b):
         _overlapped(a, b, y)
     elif served:
         _quick(a, b, y)
@@ -81,20 +88,56 @@ def _exact(a, b, y, accumulate, guard, only_if_needed):
         num_warps=4)
 
 
+def _by_blocks(a, b, y):
+    """Sums of all blocks at once, and then these in their order: where that is long beside the result."""
+    total, terms, k = y.view(-1).zero_(), a.fmt.terms, a.data.shape[2]
+    step = max(1, _KEPT // (4 * y.numel()))
+    for first in range(0, a.scales.shape[1], step):
+        parts = [_blocks(lines, first, min(first + step, k // terms)) for lines in (a, b)]
+        if k // terms > first:
+            sums = torch.empty(len(parts[0].data), *y.shape[1:], device=y.device)
+            _quick(*parts, sums)
+            row_sums(sums.view(len(sums), -1), total)
+    if rest := k % terms:                              # what is no whole block
+        sums = torch.empty_like(y)
+        _quick(*(_blocks(lines, k // terms, k // terms + 1, rest) for lines in (a, b)), sums)
+        row_sums(sums.view(1, -1), total)
+
+
+def _blocks(lines, first, last, terms=None):
+    """Blocks of lines (1, M, K) as lines of as many matrices (blocks, M, terms)."""
+    whole, (_, count, _) = lines.fmt.terms, lines.data.shape
+    data = lines.data.as_strided((last - first, count, terms or whole), (whole, lines.data.stride(1), 1),
+                                 lines.data.storage_offset() + first * whole)
+    grid = lines.scales.stride(1)
+    scales = lines.scales.as_strided((last - first, 1, count), (grid, grid, 1),
+                                     lines.scales.storage_offset() + first * grid)
+    return Lines(data, scales, lines.span, lines.fmt)
+
+
 def _overlapped(a, b, y):
     """Where tensor cores run by themselves; copies run as far ahead as there is shared memory."""
     stacks, m, n = y.shape
     k, terms, size, shared = a.data.shape[2], a.fmt.terms, a.data.element_size(), _shared(a, b)
     blocks = min(2, 128 // (terms * size))             # of a copy: more, of 16 terms, would take more registers
-    sides = (a, _HALF), (b, _COLUMNS)
+    columns = _columns(stacks * triton.cdiv(m, 2 * _HALF), n, multiprocessors(y.device))
+    sides = (a, _HALF), (b, columns)
     left, right = (_copied(lines.data, k, [side, blocks * terms], blocks * terms * size) for lines, side in sides)
     left_scales, right_scales = ((lines.scales for lines, _ in sides) if a.form == "values" else
                                  (_copied(lines.scales, lines.scales.shape[2], [1, side], 0) for lines, side in sides))
-    grid = triton.cdiv(m, 2 * _HALF) * triton.cdiv(n, _COLUMNS), stacks
+    grid = triton.cdiv(m, 2 * _HALF) * triton.cdiv(n, columns), stacks
     overlapped[grid](left, right, left_scales, a.span, right_scales, b.span, y, m, n, k, 1.0, m, 0 if shared else n,
                      int(not shared), *y.stride()[:2], TERMS=terms, SUB=blocks, VALUES=a.form == "values",
-                     STAGES=shared_memory(y.device) // (blocks * terms * size * (2 * _HALF + _COLUMNS)),
-                     BLOCK_N=_COLUMNS, GROUP=_GROUP, num_warps=4)
+                     STAGES=shared_memory(y.device) // (blocks * terms * size * (2 * _HALF + columns)),
+                     BLOCK_N=columns, GROUP=_GROUP, num_warps=4)
+
+
+def _columns(strips, n, programs):
+    """Columns of a tile, so that as many programs as can run have one each."""
+    columns = min(_COLUMNS, max(_FEWEST, triton.next_power_of_2(n)))
+    while columns > _FEWEST and strips * triton.cdiv(n, columns) <= programs // 2:
+        columns //= 2
+    return columns
 
 
 def _copied(stack, width, tile, swizzle):

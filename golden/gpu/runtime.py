@@ -68,3 +68,9 @@ def on_hopper(device: torch.device) -> bool:
 def shared_memory(device: torch.device) -> int:
     """Bytes of shared memory that a program's copies of operands may take: what it can have, less some for the rest."""
     return torch.cuda.get_device_properties(device).shared_memory_per_block_optin - (24 << 10)
+
+
+@lru_cache
+def multiprocessors(device: torch.device) -> int:
+    """How many multiprocessors a device has."""
+    return torch.cuda.get_device_properties(device).multi_processor_count

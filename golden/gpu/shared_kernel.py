@@ -19,6 +19,18 @@ def in_range(a_span, b_span, TERMS: tl.constexpr):
 
 
 @triton.jit
+def within(span, LOW: tl.constexpr, HIGH: tl.constexpr):
+    """Whether last bits of mantissas are at least 2^LOW, and exponents at most HIGH."""
+    return (-tl.load(span) + ORIGIN >= LOW) & (tl.load(span + 1) - ORIGIN <= HIGH)
+
+
+@triton.jit
+def real(first, second, third):
+    """Whether three operands have no invalid block, from their spans."""
+    return tl.maximum(tl.maximum(tl.load(first + 2), tl.load(second + 2)), tl.load(third + 2)) < 255
+
+
+@triton.jit
 def tile(m, n, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP: tl.constexpr):
     """Row and column of a program's tile: groups of rows share their columns in the cache."""
     program = tl.program_id(0)

@@ -94,16 +94,8 @@ def _encoded(x, fmt, axis, noise):
 
     if fmt.square:
         stack = x.reshape(math.prod(shape[:-2]), *shape[-2:])
-        if noise is None or len(stack) == 1:
-            parts = tensors(converted(stack, fmt, across=True, kind=kind,
-                                      noise=None if noise is None else noise.reshape(shape[-2:]))[0], *shape[:-2])
-        else:
-            dice = noise.reshape(stack.shape)
-            each = [tensors(converted(stack[i:i + 1], fmt, across=True, kind=kind, noise=dice[i])[0])
-                    for i in range(len(stack))]
-            parts = tuple(torch.stack(part).reshape(*shape[:-2], *part[0].shape) if each else x.new_empty(0)
-                          for part in zip(*each, strict=True))
-        return Blocks(*parts, fmt)
+        dice = None if noise is None else noise.reshape(stack.shape)
+        return Blocks(*tensors(converted(stack, fmt, across=True, kind=kind, noise=dice)[0], *shape[:-2]), fmt)
     if noise is None and axis < -1:                    # where they lie: lines are columns of a stack
         stack = x.reshape(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1:]))
         parts = tensors(converted(stack, fmt, down=True, kind=kind)[1], *shape[:axis])
@@ -111,7 +103,7 @@ def _encoded(x, fmt, axis, noise):
         return Blocks(*(part.mT.reshape(*part.shape[:-2], part.shape[-1], *inner) for part in parts), fmt, axis)
     x = x.movedim(axis, -1)
     matrix = x.reshape(1, math.prod(x.shape[:-1]), x.shape[-1])
-    dice = None if noise is None else noise.movedim(axis, -1).reshape(matrix.shape[1:])
+    dice = None if noise is None else noise.movedim(axis, -1).reshape(matrix.shape)
     lines = converted(matrix, fmt, across=True, kind=kind, noise=dice)[0]
     parts = (part[0].reshape(*x.shape[:-1], part.shape[-1]) for part in tensors(lines, 1))
     return Blocks(*(part.movedim(-1, axis) for part in parts), fmt, axis)
@@ -148,7 +140,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor, fmt_a: HBFPFormat, fmt_b: HBFPForma
     guard, growth : int
         ``aligned`` only: fraction bits below a block sum, and bits for 2^growth blocks along K.
     noise_a, noise_b : Tensor of int, optional
-        For ``stochastic``, of matrices alone: shapes of ``a`` and ``b``.
+        For ``stochastic``: shapes of ``a`` and ``b``.
 
     Returns
     -------
@@ -179,18 +171,17 @@ def matmul(a: torch.Tensor, b: torch.Tensor, fmt_a: HBFPFormat, fmt_b: HBFPForma
         raise ValueError(f"a and b must be on one device, not {a.device} and {b.device}")
     for x, fmt, noise in ((a, fmt_a, noise_a), (b, fmt_b, noise_b)):
         _check_noise(x, fmt, noise)
-        if noise is not None and x.dim() > 2:
-            raise ValueError(f"Noise is for matrices here, not for shape {tuple(x.shape)}")
     from .convert import converted
     from .product import product
     lead = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     shared = math.prod(b.shape[:-2]) == 1
-    x = a.detach().expand(*lead, *a.shape[-2:]).reshape(math.prod(lead), *a.shape[-2:])
-    w = b.detach()
-    w = w.reshape(1, *w.shape[-2:]) if shared else w.expand(*lead, *w.shape[-2:]).reshape(-1, *w.shape[-2:])
+    def stack(x, alone):
+        if x is None:
+            return None
+        return x.reshape(1, *x.shape[-2:]) if alone else x.expand(*lead, *x.shape[-2:]).reshape(-1, *x.shape[-2:])
     with on(a):
-        left = converted(x, fmt_a, across=True, noise=noise_a)[0]
-        right = converted(w, fmt_b, down=True, noise=noise_b)[1]
+        left = converted(stack(a.detach(), not lead), fmt_a, across=True, noise=stack(noise_a, not lead))[0]
+        right = converted(stack(b.detach(), shared), fmt_b, down=True, noise=stack(noise_b, shared))[1]
         assert left is not None and right is not None
         y = product(left, right, accumulate, guard=guard, growth=growth)
     return y.reshape(*lead, a.shape[-2], b.shape[-1])

@@ -10,6 +10,7 @@ each as :func:`golden.matmul.matmul` gives it. Where blocks ``(1, B)`` fit the c
 falls into the same block in every patch, so it is converted once and the patches are never built.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -63,6 +64,10 @@ def over_channels(x: torch.Tensor, w: Any, fmt: HBFPFormat, w_fmt: HBFPFormat, f
         y = _converted_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation)
     elif once and unfold.draws(fmt, stream) is not None:
         y = _drawn_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation)
+    elif converted.takes(x, formats) and fmt.rounding != "stochastic" and view.numel() != x.numel():
+        places = unfold.places(tuple(x.shape), size, stride, dilation, x.device)
+        y = converted.product(converted.patches(x, fmt, places), Operand(w, w_fmt, stream).stack(0).lines(True),
+                              formats)[0]
     else:
         matrix = view.reshape(out.numel(), view.shape[len(out):].numel())
         own = laid(stream, lambda numbers: unfold.view(numbers, size, stride, dilation))
@@ -81,9 +86,12 @@ def _cut(shape, size, stride, dilation):
 def _converted_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
     """The product on a GPU: elements of channels-last ``x`` are converted, and then laid out as patches."""
     matrix = x.view(1, -1, x.shape[-1])
-    a = converted.Stack(matrix, fmt, converted.drawn(matrix[0], fmt, stream, -1)).lines(False)
+    noise = converted.drawn(matrix[0], fmt, stream, -1)
+    a = converted.Stack(matrix, fmt, None if noise is None else noise[None]).lines(False)
     b = Operand(w, w_fmt, stream).stack(0).lines(True)
-    return converted.product(converted.gathered(a, _cut(x.shape, size, stride, dilation)), b, formats)[0]
+    if math.prod(size) > 1 or max(stride) > 1:         # else a patch is a pixel
+        a = converted.gathered(a, _cut(x.shape, size, stride, dilation))
+    return converted.product(a, b, formats)[0]
 
 
 def _drawn_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
@@ -121,6 +129,9 @@ def _over_pixels(x, g, formats, stream, size, stride, dilation):
         if y is not None:
             return y
     top = Operand(flat, formats.g, stream).along(0)
+    if converted.takes(x, formats) and formats.x.rounding != "stochastic" and view.numel() != x.numel():
+        places = unfold.places(tuple(x.shape), size, stride, dilation, x.device)
+        return converted.product(converted.patches(x, formats.x, places, down=True), top.stack.lines(True), formats)[0]
     matrix = view.reshape(pixels, view.shape[dims:].numel())
     return product(Operand(matrix, formats.x, stream).along(0), top, formats, turn_a=True)
 

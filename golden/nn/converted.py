@@ -1,6 +1,6 @@
 """Operands of products as the kernels of :mod:`golden.gpu` take them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from .memory import plain
 from .placed import Draw, Given
 from .record import watcher
 
-__all__ = ["Stack", "drawn", "gathered", "given", "product", "row_sums", "serves", "takes"]
+__all__ = ["Stack", "drawn", "gathered", "given", "patches", "product", "row_sums", "serves", "takes"]
 
 
 def takes(x: torch.Tensor, formats: Formats) -> bool:
@@ -46,6 +46,39 @@ def drawn(matrix: torch.Tensor, fmt: HBFPFormat, stream: Any, axis: int) -> torc
     return noise.of_stream(buffer, shape, fmt, axis=axis)
 
 
+def draws(formats: Formats, streams: Any, device: torch.device) -> bool:
+    """Whether all numbers that roles x, w and g draw can be drawn on a device: by position, or by lanes that are there;
+    ``streams``: what each draws from."""
+    return all(fmt.rounding != "stochastic" or isinstance(stream, Draw) or
+               getattr(getattr(stream, "buffer", None), "device", None) == device
+               for fmt, stream in zip((formats.x, formats.w, formats.g), streams, strict=True))
+
+
+def drawn_pairs(pairs: int, wanted: Sequence[tuple[Any, HBFPFormat, Any, int]],
+                device: torch.device) -> list[torch.Tensor | None]:
+    """Noise of stacks of matrices, where :func:`draws` says that it can be drawn.
+
+    ``wanted``: shape of a matrix, format, what it draws from, and axis, in the order in which a pair draws. Of each
+    (pairs, rows, columns), or None where nothing is drawn.
+    """
+    from ..gpu import noise
+    found: list[torch.Tensor | None] = [None] * len(wanted)
+    noisy = [i for i, (_, fmt, _, _) in enumerate(wanted) if fmt.rounding == "stochastic"]
+    by_lanes = [i for i in noisy if not isinstance(wanted[i][2], Draw)]
+    for i in (i for i in noisy if i not in by_lanes):
+        shape, fmt, draw, _ = wanted[i]
+        rows, columns = shape[::-1] if draw.turned else shape
+        numbers = noise.drawn(draw.key ^ draw.step, (pairs * rows, columns), fmt, device,
+                              first=draw.first).view(pairs, rows, columns)
+        found[i] = numbers.mT if draw.turned else numbers
+    if by_lanes:
+        made = noise.of_stack(wanted[by_lanes[0]][2].buffer, pairs,
+                              [(tuple(shape), fmt, axis) for shape, fmt, _, axis in (wanted[i] for i in by_lanes)])
+        for i, numbers in zip(by_lanes, made, strict=True):
+            found[i] = numbers
+    return found
+
+
 def given(draw: Any, g: torch.Tensor, fmt: HBFPFormat) -> Any:
     """How images (N, C, H, W) draw as a matrix (pixels, C), by position; a stream stays as it is."""
     if not isinstance(draw, Draw) or fmt.rounding != "stochastic":
@@ -66,7 +99,7 @@ class Stack:
     fmt : HBFPFormat
         The format.
     noise : Tensor of int, optional
-        (rows, columns), for ``stochastic``; S is 1 then.
+        (S, rows, columns), for ``stochastic``.
     both : bool
         Whether the other direction will be asked for when one is. It is made in the same pass, and kept; what was asked
         for is not, since a product takes each direction once.
@@ -94,10 +127,21 @@ class Stack:
 def gathered(lines: Any, cut: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     """Lines (1, pixels, K) made of lines of other pixels, which ``cut`` makes of a matrix: of channels or of blocks."""
     data, blocks, *rest = vars(lines).values()
-    patches = cut(data[0])
+    matrix = data[0]
+    wide = data.stride(1) == matrix.shape[1] and matrix.shape[1] * data.element_size() % 8 == 0
+    patches = cut(matrix.view(torch.int64)).view(data.dtype) if wide else cut(matrix)      # fewer, larger numbers
     width = patches.shape[1]
-    patches = pad(patches, (0, -width % 16))[:, :width]    # a line begins where the copy engine can
+    if width % 16:                                     # a line begins where the copy engine can
+        patches = pad(patches, (0, -width % 16))[:, :width]
     return type(lines)(patches[None], cut(blocks[0].T).T.contiguous()[None], *rest)
+
+
+def patches(x: torch.Tensor, fmt: HBFPFormat, places: tuple[torch.Tensor, torch.Tensor], *, down: bool = False) -> Any:
+    """Lines (1, pixels, K) of patches of ``x``, whose elements lie where ``places`` of pixels and of K say together;
+    ``down``: (1, K, pixels), with blocks along the pixels."""
+    from ..gpu.convert import converted
+    with on(x):
+        return converted(plain(x), fmt, across=not down, down=down, places=places)[down]
 
 
 def product(a: Any, b: Any, formats: Formats) -> torch.Tensor:

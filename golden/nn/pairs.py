@@ -11,7 +11,7 @@ from ..noise import Stream
 from . import again, converted
 from .formats import Formats
 from .memory import array
-from .placed import by_role, stacked
+from .placed import Draw, by_role, stacked
 from .portable import on_host
 from .products import Operand, product
 from .record import watcher
@@ -68,7 +68,7 @@ class Alike:
 
     def __init__(self, formats: Formats, stream: Stream | None, grads: bool = False) -> None:
         self._formats, self._grads = formats, grads
-        self._stacks: dict[str, converted.Stack] = {}
+        self._stacks: dict[tuple[str, bool], converted.Stack] = {}
         self._streams = dict(zip(("x", "w", "g"), by_role(stream), strict=True))
 
     @property
@@ -83,7 +83,7 @@ class Alike:
             return a.new_empty(len(a), a.shape[1], b.shape[2]), [] if together else list(range(len(a)))
         if self.drawn(a):
             return self.products((a, b, which))[0], []
-        if converted.takes(a, self._formats) and not self._formats.stochastic:
+        if converted.takes(a, self._formats) and converted.draws(self._formats, self._streams.values(), a.device):
             return self._on_gpu(a, b, which), []
         if on_host(a) and whole(self._formats) and watcher() is None:
             formats = self._formats
@@ -110,12 +110,31 @@ class Alike:
     def _on_gpu(self, a, b, which):
         formats, stacks = self._formats, self._stacks
         if which == "y":
-            stacks["x"] = converted.Stack(a, formats.x, both=self._grads)
-            stacks["w"] = converted.Stack(b, formats.w, both=self._grads)
-        if which == "ga":
-            stacks["g"] = converted.Stack(a, formats.g, both=True)
+            self._convert(("x", a, False), ("w", b, True))
+        if which == "ga":                              # in the order in which a pair draws
+            self._convert(("g", a, False), ("w", b.mT, False), ("x", None, True), ("g", a, True))
         first, second = ROLES[which]
-        return converted.product(stacks[first].lines(which == "gb"), stacks[second].lines(which != "ga"), formats)
+        left, right = (first, which == "gb"), (second, which != "ga")
+        return converted.product(stacks[left].lines(left[1]), stacks[right].lines(right[1]), formats)
+
+    def _convert(self, *wanted):
+        """Have stacks of roles ready to be converted along the rows (``down``) or along the columns."""
+        planned = {}
+        for role, source, down in wanted:
+            fmt, stream = getattr(self._formats, role), self._streams[role]
+            shared = fmt.rounding != "stochastic" or fmt.square or isinstance(stream, Draw)
+            if (role, down) in self._stacks or shared and (role, not down) in planned:
+                continue
+            source = self._stacks[role, not down].source if source is None else source
+            planned[role, down] = source, fmt, stream, shared
+        noises = converted.drawn_pairs(len(wanted[0][1]), [
+            (source.shape[1:], fmt, stream, 0 if down else -1)
+            for (_, down), (source, fmt, stream, _) in planned.items()], wanted[0][1].device)
+        for ((role, down), (source, fmt, _, shared)), noise in zip(planned.items(), noises, strict=True):
+            stack = converted.Stack(source, fmt, noise, both=shared and (self._grads or role == "g"))
+            self._stacks[role, down] = stack
+            if shared:
+                self._stacks[role, not down] = stack
 
     def formats(self, pair: int, pairs: int) -> Formats:
         """As of :class:`Pairs`."""

@@ -85,7 +85,8 @@ class Operand:
             return self._stack
         noise = converted.drawn(self.source, self.fmt, self.stream, axis)
         shared = noise is None or self.fmt.square or not isinstance(self.stream, Stream)
-        stack = converted.Stack(self.source[None], self.fmt, noise, both=self.both and shared)
+        stack = converted.Stack(self.source[None], self.fmt, None if noise is None else noise[None],
+                                both=self.both and shared)
         if shared:
             self._stack = stack
         return stack
@@ -104,7 +105,7 @@ class Encoded:
         self.stack = None
         if converted.serves(operand.source):
             self.stack = operand.stack(axis)
-            self.noise = self.stack.noise
+            self.noise = None if self.stack.noise is None else self.stack.noise[0]
             return
         stream = operand.stream if self.fmt.rounding == "stochastic" else None
         if stream is None:

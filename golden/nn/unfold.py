@@ -83,6 +83,14 @@ def offsets(shape: tuple[int, ...], size: Sides, stride: Sides, dilation: Sides,
     return starts(every.shape[:dims], steps[:dims]), (places[:, None] + np.arange(0, c, side, dtype=np.int64)).ravel()
 
 
+@lru_cache(64)
+def places(shape: tuple[int, ...], size: Sides, stride: Sides, dilation: Sides,
+           device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """:func:`offsets` of single elements, on a device."""
+    rows, columns = offsets(shape, size, stride, dilation, 1)
+    return torch.from_numpy(rows).to(device), torch.from_numpy(columns).to(device)
+
+
 def starts(sides: Sequence[int], steps: Sequence[int]) -> np.ndarray:
     """Where elements of an array lie that has these sides, and so many numbers from one to the next along each."""
     total = np.zeros(1, np.int64)

@@ -189,6 +189,41 @@ def test_products_with_noise(device):
     same(got, matmul_blocks(encode_plain(x, fmt, noise), encode_plain(w, fmt, other, axis=0)))
 
 
+@pytest.mark.parametrize("block", [(1, 16), (8, 8)])
+def test_stacked_products_with_noise(device, block):
+    fmt = HBFPFormat(mantissa=4, block=block, rounding="stochastic")
+    x, w = operands(None, (20, 50, 9))
+    noise, other = dice(fmt, x.shape), dice(fmt, w.shape, 2)
+    first, second = (on(device, np.stack([t, t[::-1]])) for t in (x, noise))
+    got = gpu.matmul(first, on(device, w), fmt, noise_a=second, noise_b=on(device, other))
+    right = encode_plain(w, fmt, other, axis=0)
+    for i, step in enumerate((1, -1)):
+        same(got[i], matmul_blocks(encode_plain(x[::step], fmt, noise[::step]), right))
+
+
+@pytest.mark.parametrize("terms, terms_of_k, spread", [(16, 100, 0), (32, 96, -37), (128, 300, 30), (20, 90, 0)])
+def test_products_block_by_block(device, monkeypatch, terms, terms_of_k, spread):
+    """Sums of all blocks first, some at a time, then these in their order."""
+    from golden.gpu import product
+    fmt, made, true = HBFPFormat(block=(1, terms)), [], product._by_blocks
+    monkeypatch.setattr(product, "_LONG", 2)
+    monkeypatch.setattr(product, "_KEPT", 4 * 20 * 24 * 3)
+    monkeypatch.setattr(product, "_by_blocks", lambda *args: made.append(true(*args)))
+    rng = np.random.default_rng(7)
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((20, terms_of_k), (terms_of_k, 24)))
+    x *= np.float32(10.0 ** spread)
+    x[3, 5] = np.nan
+    got = gpu.matmul(on(device, x), on(device, w), fmt)
+    assert made
+    same(got, matmul_blocks(encode_plain(x, fmt), encode_plain(w, fmt, axis=0)))
+
+
+def test_tiles_for_all_multiprocessors():
+    from golden.gpu import product
+    assert product._columns(64, 8192, 132) == 128 and product._columns(6, 768, 132) == 64
+    assert product._columns(1, 64, 132) == 32 and product._columns(1000, 64, 132) == 64
+
+
 X = torch.ones(4, 6)
 DRAWN = HBFPFormat(rounding="stochastic")
 
@@ -216,8 +251,8 @@ DRAWN = HBFPFormat(rounding="stochastic")
      "Accumulation must be one of fp32, aligned, fp24, bf16, not 'fp8'"),
     (lambda x: gpu.matmul(x, x.T.long(), HBFPFormat()), TypeError,
      "b must be float32, bfloat16 or float16, not int64"),
-    (lambda x: gpu.matmul(x[None], x.T, DRAWN, HBFPFormat(), noise_a=x[None].int()), ValueError,
-     r"Noise is for matrices here, not for shape \(1, 4, 6\)"),
+    (lambda x: gpu.matmul(x[None], x.T, DRAWN, HBFPFormat(), noise_a=x.int()), ValueError,
+     r"Noise must have shape and device of x, \(1, 4, 6\) on \w+(:\d)?, not \(4, 6\) on \w+(:\d)?"),
     (lambda x: gpu.matmul(x, x.T, HBFPFormat(block=(1, 2)), accumulate="aligned", growth=1), ValueError,
      r"Blocks along K must be at most 2\^growth = 2 for accumulation 'aligned', not 3")])
 def test_bad_input(device, call, error, line):
