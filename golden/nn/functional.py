@@ -12,7 +12,7 @@ import torch
 from torch.autograd import forward_ad
 
 from ..noise import Stream
-from . import again, library, nested
+from . import again, attended, library, nested
 from .dropout import dropped
 from .formats import FormatLike, Formats
 from .memory import check_dense
@@ -116,6 +116,24 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
     return matmul(weights, value, formats, stream=stream), weights
 
 
+def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None = None,
+              dropout: float = 0.0, formats: FormatLike = "hbfp8", *, is_causal: bool = False,
+              scale: float | None = None, stream: Stream | None = None) -> torch.Tensor:
+    """:func:`scaled_dot_product_attention` without its weights; ``is_causal`` stands for the mask :func:`causal`.
+
+    On a GPU scores and weights then stay on the chip where one kernel serves: :mod:`golden.nn.attended`.
+    """
+    formats = Formats.of(formats)
+    if mask is None and dropout == 0 and attended.serves(query, key, value, formats, stream):
+        (query, key, value, _), dtype = single(query, key, value)
+        for size in (query.shape[-1], value.shape[-1]):
+            note("matmul", formats, query.shape[:-1].numel() * key.shape[-2] * size)
+        return attended.attention(query, key, value, formats, stream, is_causal, scale).to(dtype)
+    if is_causal:
+        mask = causal(query.shape[-2], key.shape[-2], query)
+    return scaled_dot_product_attention(query, key, value, mask, dropout, formats, scale=scale, stream=stream)[0]
+
+
 def causal(length: int, keys: int, like: torch.Tensor) -> torch.Tensor:
     """The mask (length, keys) of queries that take part in what is before them, and in themselves."""
     return torch.ones(length, keys, dtype=torch.bool, device=like.device).tril()
@@ -126,8 +144,7 @@ def nested_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
                      stream: Stream | None = None) -> torch.Tensor:
     """:func:`scaled_dot_product_attention` of nested tensors (N, heads, \\*, d) of layout ``torch.jagged``."""
     def attend(q, k, v):
-        mask = causal(q.shape[-2], k.shape[-2], q) if is_causal else None
-        return scaled_dot_product_attention(q, k, v, mask, dropout, formats, scale=scale, stream=stream)[0]
+        return attention(q, k, v, None, dropout, formats, is_causal=is_causal, scale=scale, stream=stream)
     return nested.by_samples(attend, query, key, value)
 
 

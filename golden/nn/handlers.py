@@ -117,12 +117,10 @@ def _attention(formats, stream, query, key, value, attn_mask=None, dropout_p=0.0
     if nested.jagged(query):
         return functional.nested_attention(query, key, value, dropout_p, formats, is_causal=is_causal, scale=scale,
                                            stream=stream)
-    if is_causal:
-        attn_mask = functional.causal(query.shape[-2], key.shape[-2], query)
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     query, key, value = (t.expand(*lead, *t.shape[-2:]) for t in (query, key, value))
-    return functional.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, formats, scale=scale,
-                                                   stream=stream)[0]
+    return functional.attention(query, key, value, attn_mask, dropout_p, formats, is_causal=is_causal, scale=scale,
+                                stream=stream)
 
 
 def _additive(mask, like):

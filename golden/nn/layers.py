@@ -302,7 +302,9 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
         if not self.batch_first:
             query, key, value = (t.transpose(0, 1) for t in (query, key, value))
         with self.hbfp_call() as (formats, stream):
-            y, weights = self._attend(query, key, value, key_padding_mask, attn_mask, is_causal, formats, stream)
+            masked = key_padding_mask is not None or attn_mask is not None
+            y, weights = self._attend(query, key, value, key_padding_mask, attn_mask, is_causal, formats, stream,
+                                      need_weights or masked)
         y = self.out_proj(y.transpose(1, 2).flatten(2))
         if not self.batch_first:
             y = y.transpose(0, 1)
@@ -323,13 +325,15 @@ class HBFPMultiheadAttention(HBFPLayer, torch.nn.MultiheadAttention):
         return (self._linear(*four, formats, stream) for four in
                 zip("qkv", (query, key, value), self.in_proj_weight.chunk(3), biases, strict=True))
 
-    def _attend(self, query, key, value, key_padding_mask, attn_mask, is_causal, formats, stream):
-        """What comes before the output projection (N, heads, L, d), and the weights."""
+    def _attend(self, query, key, value, key_padding_mask, attn_mask, is_causal, formats, stream, by_parts):
+        """What comes before the output projection (N, heads, L, d), and the weights, if ``by_parts``."""
         q, k, v = (each.view(*each.shape[:2], self.num_heads, self.head_dim).transpose(1, 2)     # (N, heads, L, d)
                    for each in self._projected(query, key, value, formats, stream))
+        dropout = self.dropout if self.training else 0.0
+        if not by_parts:
+            return functional.attention(q, k, v, None, dropout, formats, is_causal=is_causal, stream=stream), None
         mask = self._mask(query, key, key_padding_mask, attn_mask, is_causal)
-        return functional.scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0, formats,
-                                                       stream=stream)
+        return functional.scaled_dot_product_attention(q, k, v, mask, dropout, formats, stream=stream)
 
     def _mask(self, query, key, key_padding_mask, attn_mask, is_causal):
         """One additive mask (N or 1, heads or 1, L, S), or None."""

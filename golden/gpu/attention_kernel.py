@@ -1,0 +1,388 @@
+"""Attention whose scores never leave the chip: softmax of one product, converted where it lies, into the next.
+
+A program has a strip of queries (or of keys) and walks along the keys (or queries). It makes the scores anew wherever
+they are needed, which costs less than to read them. Products are those of :mod:`golden.gpu.quick_kernel` on bfloat16
+numbers; what is converted on the way, shares and gradients of scores, may be smaller than any normal number's block, so
+it is kept times a power of two. Where an operand's exponents leave the range that this needs, the kernels compiled as
+``EXACT`` do the work, with integer sums and float64.
+"""
+
+import triton
+import triton.language as tl
+
+from .convert_kernel import MAGIC, integers, nearest, power_of_last
+from .exact_kernel import NORMAL, single
+from .shared_kernel import in_range, real, within
+
+
+@triton.jit
+def _tile(source, line, lines, first, k, pitch, WIDTH: tl.constexpr):
+    """(lines, ``WIDTH``) of lines of k terms, from a term on; zeros outside."""
+    place = first + tl.arange(0, WIDTH)
+    return tl.load(source + line.to(tl.int64)[:, None] * pitch + place[None, :],
+                   mask=(line < lines)[:, None] & (place < k)[None, :], other=0.0)
+
+
+@triton.jit
+def _scale(scales, block, line, lines, grid):
+    """A block's powers of two, of lines."""
+    return tl.load(scales + block * grid + line, mask=line < lines, other=1.0)
+
+
+@triton.jit
+def _sums(p, q, WIDE: tl.constexpr):
+    """Products (M, N) of a block (M, B) and (N, B)."""
+    if WIDE:
+        p, q = p.to(tl.float32), q.to(tl.float32)
+    return tl.dot(p, q.T, out_dtype=tl.float32)
+
+
+@triton.jit
+def _exact_sums(p, p_scale, q, q_scale, WIDE: tl.constexpr):
+    """The same of any exponents: sums of mantissas, times both powers of two in float64, rounded once."""
+    p_wide, q_wide = p_scale.to(tl.float64)[:, None], q_scale.to(tl.float64)[:, None]
+    p = (p.to(tl.float32).to(tl.float64) / p_wide).to(tl.float32).to(tl.bfloat16)
+    q = (q.to(tl.float32).to(tl.float64) / q_wide).to(tl.float32).to(tl.bfloat16)
+    return single(_sums(p, q, WIDE).to(tl.float64) * p_wide * tl.trans(q_wide), False)
+
+
+@triton.jit
+def _part(source, line, lines, part: tl.constexpr, k, pitch, TERMS: tl.constexpr, WIDTH: tl.constexpr,
+          PARTS: tl.constexpr):
+    """One of up to four blocks of a line; the first one again where there are not as many."""
+    return _tile(source, line, lines, (part if part < PARTS else 0) * TERMS, k, pitch, WIDTH)
+
+
+@triton.jit
+def _product(a0, a1, a2, a3, a, a_scales, a_line, a_lines, a_grid, b, b_scales, b_line, b_lines, b_grid, k, pitch, one,
+             TERMS: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr, EXACT: tl.constexpr, WIDE: tl.constexpr):
+    """Sums over all blocks of lines (M, K), whose blocks are ``a0`` to ``a3``, and (N, K): (M, N)."""
+    if EXACT:
+        acc = tl.zeros([a0.shape[0], b_line.shape[0]], tl.float32)
+        for j in range(PARTS):
+            p, q = (_tile(a, a_line, a_lines, j * TERMS, k, pitch, WIDTH),
+                    _tile(b, b_line, b_lines, j * TERMS, k, pitch, WIDTH))
+            acc += _exact_sums(p, _scale(a_scales, j, a_line, a_lines, a_grid), q,
+                               _scale(b_scales, j, b_line, b_lines, b_grid), WIDE)
+            acc = tl.where(tl.abs(acc) < NORMAL, 0.0, acc)
+    else:
+        acc = _sums(a0, _tile(b, b_line, b_lines, 0, k, pitch, WIDTH), WIDE)
+        factor = tl.zeros([a0.shape[0], b_line.shape[0]], tl.float32) + one    # as in the quick kernel
+        if PARTS > 1:
+            acc = tl.fma(_sums(a1, _tile(b, b_line, b_lines, TERMS, k, pitch, WIDTH), WIDE), factor, acc)
+        if PARTS > 2:
+            acc = tl.fma(_sums(a2, _tile(b, b_line, b_lines, 2 * TERMS, k, pitch, WIDTH), WIDE), factor, acc)
+        if PARTS > 3:
+            acc = tl.fma(_sums(a3, _tile(b, b_line, b_lines, 3 * TERMS, k, pitch, WIDTH), WIDE), factor, acc)
+    return acc
+
+
+@triton.jit
+def _converted(x, drawn, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: tl.constexpr, UP: tl.constexpr,
+               NOISE_BITS: tl.constexpr):
+    """A tile (M, B) of numbers times 2^UP, each row a block, in HBFP: values, scales, and the rows' largest bits.
+
+    With ``NOISE_BITS`` it is rounded by the numbers ``drawn``, else to nearest.
+    """
+    tops = tl.max(x.to(tl.int32, bitcast=True) & 0x7FFFFFFF, 1)
+    top = tops >> 23
+    exponent = tl.minimum(tl.maximum(tl.maximum(top - UP, 0) - 126, LOWEST), HIGHEST)
+    scale = tl.where(top == 255, float("nan"), power_of_last(exponent + UP, MAGNITUDE))
+    if NOISE_BITS > 0:
+        mantissa = integers(x, (exponent + UP)[:, None], drawn, MAGNITUDE, "stochastic", NOISE_BITS, False)
+        whole = mantissa.to(tl.float32)
+    else:
+        whole = nearest(x, (MAGNITUDE - UP - exponent)[:, None], MAGNITUDE, UP > 0) - MAGIC
+    return (whole * scale[:, None]).to(tl.bfloat16), scale, tops
+
+
+@triton.jit
+def _drawn(noise, query, key, queries, keys, by_query, by_key, NOISE_BITS: tl.constexpr):
+    """The numbers of a tile of scores; any where none are needed."""
+    if NOISE_BITS > 0:
+        y = tl.load(noise + query.to(tl.int64) * by_query + key.to(tl.int64) * by_key,
+                    mask=(query < queries) & (key < keys), other=0).to(tl.int32)
+    else:
+        y = 0
+    return y
+
+
+@triton.jit
+def _added(acc, p, p_scale, source, scales, block, line, lines, k, pitch, grid, TERMS: tl.constexpr, UP: tl.constexpr,
+           EXACT: tl.constexpr, WIDE: tl.constexpr):
+    """``acc`` and the sums of a block of a converted tile, times 2^UP, and of lines (N, K)."""
+    q = _tile(source, line, lines, block * TERMS, k, pitch, TERMS)
+    if EXACT:
+        total = _exact_sums(p, p_scale, q, _scale(scales, block, line, lines, grid), WIDE)
+    else:
+        total = _sums(p, q, WIDE)
+        total = tl.where(tl.abs(total) < 2.0 ** (UP - 126), 0.0, total * 2.0 ** -UP)
+    acc += total
+    return tl.where(tl.abs(acc) < NORMAL, 0.0, acc)
+
+
+@triton.jit
+def _masked(scores, key, query, keys, CAUSAL: tl.constexpr, RAGGED: tl.constexpr):
+    """Scores, -inf where a query does not take part; keys and queries lie along different axes."""
+    if RAGGED:
+        scores = tl.where(key < keys, scores, float("-inf"))
+    if CAUSAL:
+        scores = tl.where(key <= query, scores, float("-inf"))
+    return scores
+
+
+@triton.jit
+def _shares(scores, key, query, keys, top, inverse, CAUSAL: tl.constexpr, RAGGED: tl.constexpr, UP: tl.constexpr):
+    """Shares times 2^UP of scores, normal numbers or 0; NaN in all of a row of NaN."""
+    share = tl.exp(_masked(scores, key, query, keys, CAUSAL, RAGGED) - top) * inverse
+    return tl.where(share < 2.0 ** (UP - 126), 0.0, share)
+
+
+@triton.jit
+def attend(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span, y, stats, weights, queries, keys, size, wide,
+           long, q_grid, k_grid, v_grid, factor, one, TERMS: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr,
+           SIZE: tl.constexpr, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: tl.constexpr,
+           CAUSAL: tl.constexpr, RAGGED: tl.constexpr, KEPT: tl.constexpr, EXACT: tl.constexpr, UP: tl.constexpr,
+           WIDE: tl.constexpr, ROWS: tl.constexpr, STRIP: tl.constexpr):
+    """``y = softmax(factor q k^T) v`` of lines q (queries, size), k (keys, size) and v (size, keys).
+
+    ``stats``: each query's largest score, and one over the sum of its exponentials. ``weights``: the softmax, if KEPT.
+    """
+    served = in_range(q_span, k_span, TERMS) & within(v_span, -58, 40)
+    if EXACT:
+        if served:
+            return
+    else:
+        if not served:
+            return
+    stack = tl.program_id(1).to(tl.int64)
+    query = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    blocks, long_blocks = tl.cdiv(size, TERMS), tl.cdiv(keys, TERMS)
+    q += stack * queries * wide
+    k += stack * keys * wide
+    v += stack * size * long
+    q_scales += stack * q_grid * blocks
+    k_scales += stack * k_grid * blocks
+    v_scales += stack * v_grid * long_blocks
+    stats += stack * queries
+    end = keys + 0
+    if CAUSAL:
+        end = tl.where(real(q_span, k_span, v_span), tl.minimum(keys, (tl.program_id(0) + 1) * ROWS), keys)
+    q0 = _part(q, query, queries, 0, size, wide, TERMS, WIDTH, PARTS)
+    q1 = _part(q, query, queries, 1, size, wide, TERMS, WIDTH, PARTS)
+    q2 = _part(q, query, queries, 2, size, wide, TERMS, WIDTH, PARTS)
+    q3 = _part(q, query, queries, 3, size, wide, TERMS, WIDTH, PARTS)
+    top = tl.full([ROWS], float("-inf"), tl.float32)
+    total = tl.zeros([ROWS], tl.float32)
+    for first in range(0, end, STRIP):
+        key = first + tl.arange(0, STRIP)
+        scores = factor * _product(q0, q1, q2, q3, q, q_scales, query, queries, q_grid, k, k_scales, key, keys, k_grid,
+                                   size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
+        scores = _masked(scores, key[None, :], query[:, None], keys, CAUSAL, RAGGED)
+        higher = tl.maximum(top, tl.max(scores, 1))
+        total = total * tl.exp(top - higher) + tl.sum(tl.exp(scores - higher[:, None]), 1)
+        top = higher
+    inverse = 1.0 / total
+    tl.store(stats + query, top, mask=query < queries)
+    tl.store(stats + tl.num_programs(1).to(tl.int64) * queries + query, inverse, mask=query < queries)
+    inverse = inverse * 2.0 ** UP
+    place = tl.arange(0, SIZE)
+    acc = tl.zeros([ROWS, SIZE], tl.float32)
+    for block in range(0, tl.cdiv(end, TERMS)):
+        key = block * TERMS + tl.arange(0, TERMS)
+        scores = factor * _product(q0, q1, q2, q3, q, q_scales, query, queries, q_grid, k, k_scales, key, keys, k_grid,
+                                   size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
+        share = _shares(scores, key[None, :], query[:, None], keys, top[:, None], inverse[:, None], CAUSAL, RAGGED, UP)
+        if KEPT:
+            tl.store(weights + (stack * queries + query)[:, None] * keys + key[None, :], share * 2.0 ** -UP,
+                     mask=(query < queries)[:, None] & (key < keys)[None, :])
+        p, p_scale, _ = _converted(share, 0, MAGNITUDE, LOWEST, HIGHEST, UP, 0)
+        acc = _added(acc, p, p_scale, v, v_scales, block, place, size, keys, long, v_grid, TERMS, UP, EXACT, WIDE)
+    canonical = tl.full([1, 1], 0x7FC00000, tl.int32).to(tl.float32, bitcast=True)
+    tl.store(y + (stack * queries + query)[:, None] * size + place[None, :], tl.where(acc == acc, acc, canonical),
+             mask=(query < queries)[:, None] & (place < size)[None, :])
+
+
+@triton.jit
+def _score_gradients(share, gradients, sums, factor, UP: tl.constexpr, SHARE_UP: tl.constexpr):
+    """Gradients of the products below a softmax, times 2^UP, normal numbers or 0."""
+    y = (gradients - sums) * (share * 2.0 ** (UP - SHARE_UP)) * factor
+    return tl.where(tl.abs(y) < 2.0 ** (UP - 126), 0.0, y)
+
+
+@triton.jit
+def _note(beyond, highest, UP: tl.constexpr, EXACT: tl.constexpr):
+    """Note numbers of which, times 2^UP, sums of products might not be finite; ``highest``: bits, without NaN."""
+    if not EXACT:
+        if tl.max(highest, 0) >= (127 + 20 + UP) << 23:
+            tl.atomic_max(beyond, 1, sem="relaxed")
+
+
+@triton.jit
+def query_gradients(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span, g, g_scales, g_span, down,
+                    down_scales, noise, gq, sums, stats, kept, beyond, queries, keys, size, wide, long, q_grid, k_grid,
+                    down_grid, noise_stack, noise_query, noise_key, factor, one, NOISE_BITS: tl.constexpr,
+                    TERMS: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr, SIZE: tl.constexpr,
+                    MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: tl.constexpr, CAUSAL: tl.constexpr,
+                    RAGGED: tl.constexpr, KEPT: tl.constexpr, EXACT: tl.constexpr, UP: tl.constexpr,
+                    SHARE_UP: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr, STRIP: tl.constexpr):
+    """Gradients of queries, and ``sums`` of shares times their gradients.
+
+    Lines q, g (queries, size), k, v (keys, size), and ``down``, those of k turned (size, keys). ``beyond`` becomes 1
+    where a gradient of a score is too large for the quick sums. ``kept``: gradients of scores, if KEPT. ``noise``: of
+    scores, for their conversion.
+    """
+    served = in_range(q_span, k_span, TERMS) & in_range(g_span, v_span, TERMS) & within(k_span, -58, 30)
+    if EXACT:
+        if served & (tl.load(beyond) == 0):
+            return
+    else:
+        if not served:
+            return
+    stack = tl.program_id(1).to(tl.int64)
+    query = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    blocks, long_blocks = tl.cdiv(size, TERMS), tl.cdiv(keys, TERMS)
+    q += stack * queries * wide
+    g += stack * queries * wide
+    k += stack * keys * wide
+    v += stack * keys * wide
+    down += stack * size * long
+    noise += stack * noise_stack
+    q_scales += stack * q_grid * blocks
+    g_scales += stack * q_grid * blocks
+    k_scales += stack * k_grid * blocks
+    v_scales += stack * k_grid * blocks
+    down_scales += stack * down_grid * long_blocks
+    end = keys + 0
+    if CAUSAL:
+        skipping = real(q_span, k_span, v_span) & real(g_span, g_span, g_span)
+        end = tl.where(skipping, tl.minimum(keys, (tl.program_id(0) + 1) * ROWS), keys)
+    q0 = _part(q, query, queries, 0, size, wide, TERMS, WIDTH, PARTS)
+    q1 = _part(q, query, queries, 1, size, wide, TERMS, WIDTH, PARTS)
+    q2 = _part(q, query, queries, 2, size, wide, TERMS, WIDTH, PARTS)
+    q3 = _part(q, query, queries, 3, size, wide, TERMS, WIDTH, PARTS)
+    g0 = _part(g, query, queries, 0, size, wide, TERMS, WIDTH, PARTS)
+    g1 = _part(g, query, queries, 1, size, wide, TERMS, WIDTH, PARTS)
+    g2 = _part(g, query, queries, 2, size, wide, TERMS, WIDTH, PARTS)
+    g3 = _part(g, query, queries, 3, size, wide, TERMS, WIDTH, PARTS)
+    top = tl.load(stats + stack * queries + query, mask=query < queries, other=0.0)
+    inverse = tl.load(stats + (tl.num_programs(1) + stack) * queries + query, mask=query < queries, other=0.0)
+    inverse = inverse * 2.0 ** SHARE_UP
+    along = tl.zeros([ROWS], tl.float32)
+    for first in range(0, end, STRIP):
+        key = first + tl.arange(0, STRIP)
+        scores = factor * _product(q0, q1, q2, q3, q, q_scales, query, queries, q_grid, k, k_scales, key, keys, k_grid,
+                                   size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
+        share = _shares(scores, key[None, :], query[:, None], keys, top[:, None], inverse[:, None], CAUSAL, RAGGED,
+                        SHARE_UP)
+        gradients = _product(g0, g1, g2, g3, g, g_scales, query, queries, q_grid, v, v_scales, key, keys, k_grid, size,
+                             wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
+        along += tl.sum(share * 2.0 ** -SHARE_UP * gradients, 1)
+    tl.store(sums + stack * queries + query, along, mask=query < queries)
+    place = tl.arange(0, SIZE)
+    acc = tl.zeros([ROWS, SIZE], tl.float32)
+    highest = tl.zeros([ROWS], tl.int32)
+    for block in range(0, tl.cdiv(end, TERMS)):
+        key = block * TERMS + tl.arange(0, TERMS)
+        scores = factor * _product(q0, q1, q2, q3, q, q_scales, query, queries, q_grid, k, k_scales, key, keys, k_grid,
+                                   size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
+        share = _shares(scores, key[None, :], query[:, None], keys, top[:, None], inverse[:, None], CAUSAL, RAGGED,
+                        SHARE_UP)
+        gradients = _product(g0, g1, g2, g3, g, g_scales, query, queries, q_grid, v, v_scales, key, keys, k_grid, size,
+                             wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
+        under = _score_gradients(share, gradients, along[:, None], factor, UP, SHARE_UP)
+        if KEPT:
+            tl.store(kept + (stack * queries + query)[:, None] * keys + key[None, :], under * 2.0 ** -UP,
+                     mask=(query < queries)[:, None] & (key < keys)[None, :])
+        drawn = _drawn(noise, query[:, None], key[None, :], queries, keys, noise_query, noise_key, NOISE_BITS)
+        p, p_scale, tops = _converted(under, drawn, MAGNITUDE, LOWEST, HIGHEST, UP, NOISE_BITS)
+        highest = tl.maximum(highest, tl.where(tops <= 0x7F800000, tops, 0))
+        acc = _added(acc, p, p_scale, down, down_scales, block, place, size, keys, long, down_grid, TERMS, UP, EXACT,
+                     WIDE)
+    _note(beyond, highest, UP, EXACT)
+    canonical = tl.full([1, 1], 0x7FC00000, tl.int32).to(tl.float32, bitcast=True)
+    tl.store(gq + (stack * queries + query)[:, None] * size + place[None, :], tl.where(acc == acc, acc, canonical),
+             mask=(query < queries)[:, None] & (place < size)[None, :])
+
+
+@triton.jit
+def key_gradients(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span, g, g_scales, g_span, q_down,
+                  q_down_scales, g_down, g_down_scales, noise, gk, gv, sums, stats, beyond, queries, keys, size, wide,
+                  long, q_grid, k_grid, down_grid, noise_stack, noise_query, noise_key, factor, one,
+                  NOISE_BITS: tl.constexpr, TERMS: tl.constexpr, WIDTH: tl.constexpr,
+                  PARTS: tl.constexpr, SIZE: tl.constexpr, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr,
+                  HIGHEST: tl.constexpr, SHARE_MAGNITUDE: tl.constexpr, SHARE_LOWEST: tl.constexpr,
+                  SHARE_HIGHEST: tl.constexpr, CAUSAL: tl.constexpr, RAGGED: tl.constexpr, EXACT: tl.constexpr,
+                  UP: tl.constexpr, SHARE_UP: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr):
+    """Gradients of keys and values; lines as before, and those of q and g turned (size, queries).
+
+    Scores are turned here: a row is a key's. Both gradients are products along the queries.
+    """
+    served = (in_range(q_span, k_span, TERMS) & in_range(g_span, v_span, TERMS) & within(q_span, -58, 30)
+              & within(g_span, -74, 40))
+    if EXACT:
+        if served & (tl.load(beyond) == 0):
+            return
+    else:
+        if not served:
+            return
+    stack = tl.program_id(1).to(tl.int64)
+    key = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    blocks, long_blocks = tl.cdiv(size, TERMS), tl.cdiv(queries, TERMS)
+    q += stack * queries * wide
+    g += stack * queries * wide
+    k += stack * keys * wide
+    v += stack * keys * wide
+    q_down += stack * size * long
+    g_down += stack * size * long
+    noise += stack * noise_stack
+    q_scales += stack * q_grid * blocks
+    g_scales += stack * q_grid * blocks
+    k_scales += stack * k_grid * blocks
+    v_scales += stack * k_grid * blocks
+    q_down_scales += stack * down_grid * long_blocks
+    g_down_scales += stack * down_grid * long_blocks
+    start = long_blocks * 0
+    if CAUSAL:
+        skipping = real(q_span, k_span, v_span) & real(g_span, g_span, g_span)
+        start = tl.where(skipping, tl.minimum(tl.program_id(0) * ROWS // TERMS, long_blocks), 0)
+    k0 = _part(k, key, keys, 0, size, wide, TERMS, WIDTH, PARTS)
+    k1 = _part(k, key, keys, 1, size, wide, TERMS, WIDTH, PARTS)
+    k2 = _part(k, key, keys, 2, size, wide, TERMS, WIDTH, PARTS)
+    k3 = _part(k, key, keys, 3, size, wide, TERMS, WIDTH, PARTS)
+    v0 = _part(v, key, keys, 0, size, wide, TERMS, WIDTH, PARTS)
+    v1 = _part(v, key, keys, 1, size, wide, TERMS, WIDTH, PARTS)
+    v2 = _part(v, key, keys, 2, size, wide, TERMS, WIDTH, PARTS)
+    v3 = _part(v, key, keys, 3, size, wide, TERMS, WIDTH, PARTS)
+    stats += stack * queries
+    sums += stack * queries
+    place = tl.arange(0, SIZE)
+    k_acc = tl.zeros([ROWS, SIZE], tl.float32)
+    v_acc = tl.zeros([ROWS, SIZE], tl.float32)
+    highest = tl.zeros([ROWS], tl.int32)
+    for block in range(start, long_blocks):
+        query = block * TERMS + tl.arange(0, TERMS)
+        top = tl.load(stats + query, mask=query < queries, other=0.0)
+        inverse = tl.load(stats + tl.num_programs(1).to(tl.int64) * queries + query, mask=query < queries, other=0.0)
+        along = tl.load(sums + query, mask=query < queries, other=0.0)
+        scores = factor * _product(k0, k1, k2, k3, k, k_scales, key, keys, k_grid, q, q_scales, query, queries, q_grid,
+                                   size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
+        share = _shares(scores, key[:, None], query[None, :], keys, top[None, :],
+                        (inverse * 2.0 ** SHARE_UP)[None, :], CAUSAL, RAGGED, SHARE_UP)
+        p, p_scale, _ = _converted(share, 0, SHARE_MAGNITUDE, SHARE_LOWEST, SHARE_HIGHEST, SHARE_UP, 0)
+        v_acc = _added(v_acc, p, p_scale, g_down, g_down_scales, block, place, size, queries, long, down_grid, TERMS,
+                       SHARE_UP, EXACT, WIDE)
+        gradients = _product(v0, v1, v2, v3, v, v_scales, key, keys, k_grid, g, g_scales, query, queries, q_grid, size,
+                             wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
+        under = _score_gradients(share, gradients, along[None, :], factor, UP, SHARE_UP)
+        drawn = _drawn(noise, query[None, :], key[:, None], queries, keys, noise_query, noise_key, NOISE_BITS)
+        p, p_scale, tops = _converted(under, drawn, MAGNITUDE, LOWEST, HIGHEST, UP, NOISE_BITS)
+        highest = tl.maximum(highest, tl.where(tops <= 0x7F800000, tops, 0))
+        k_acc = _added(k_acc, p, p_scale, q_down, q_down_scales, block, place, size, queries, long, down_grid, TERMS,
+                       UP, EXACT, WIDE)
+    _note(beyond, highest, UP, EXACT)
+    canonical = tl.full([1, 1], 0x7FC00000, tl.int32).to(tl.float32, bitcast=True)
+    where = (stack * keys + key)[:, None] * size + place[None, :]
+    inside = (key < keys)[:, None] & (place < size)[None, :]
+    tl.store(gk + where, tl.where(k_acc == k_acc, k_acc, canonical), mask=inside)
+    tl.store(gv + where, tl.where(v_acc == v_acc, v_acc, canonical), mask=inside)
