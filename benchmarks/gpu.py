@@ -3,6 +3,7 @@
     python -m benchmarks.gpu                                        all of it; below 8 minutes on an H200
     python -m benchmarks.gpu --parts products conversions           some of it
     python -m benchmarks.gpu --json gpu.json                        and as data, with the device's name and versions
+    python -m benchmarks.gpu --parts peers --peers FOLDER           beside emulators: benchmarks/gpu_peers.py
 
 Times are medians of 20 calls after warm-up, each behind a delay on the device, so that the host's work is not in them;
 training steps are measured as they run, and as a CUDA graph where one can be captured. Nothing is asserted but bits:
@@ -12,6 +13,7 @@ the exit status is 1 if a number differs from the golden model's.
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ from hbfp.values import OptionError, writable_file
 
 from .tables import add_json
 
-PARTS = ("ceilings", "bits", "conversions", "products", "training")
+PARTS = ("ceilings", "bits", "conversions", "products", "training", "peers")
 #: Side of the matrices whose conversions and products are timed.
 SIDE = 8192
 #: Formats of the table, all with mantissas of 8 bits.
@@ -44,7 +46,10 @@ def prepare(args):
         raise OptionError(f"PART must be one of {', '.join(PARTS)}, not {unknown[0]!r}")
     if (line := problem(torch.device("cuda")) if torch.cuda.is_available() else "no CUDA device was found") is not None:
         raise OptionError(f"The benchmark needs a GPU: {line}")
-    return partial(work, args.parts or PARTS, args.elements, args.json and writable_file("json", args.json))
+    parts = args.parts or [part for part in PARTS if part != "peers" or args.peers]
+    if "peers" in parts and not args.peers:
+        raise OptionError("PART peers needs --peers FOLDER, with the emulators' sources")
+    return partial(work, parts, args.elements, args.peers, args.json and writable_file("json", args.json))
 
 
 def milliseconds(call: Callable[[], Any], times: int = 20) -> float:
@@ -169,7 +174,13 @@ def training() -> list[dict[str, Any]]:
     return [row for name in MODELS for row in steps(name)]
 
 
-def work(parts, elements, json):
+def peers(folder: str) -> list[dict[str, Any]]:
+    """A linear layer's step beside emulators: ms, and over ours."""
+    from .gpu_peers import steps
+    return steps(Path(folder), milliseconds)
+
+
+def work(parts, elements, folder, json):
     """Measure; the exit status is 1 if a number differs."""
     import torch
     import triton
@@ -178,7 +189,7 @@ def work(parts, elements, json):
     base = found["ceilings"] = ceilings()
     console.print(found["device"], base)
     calls = {"bits": partial(bits, elements), "conversions": partial(conversions, base),
-             "products": partial(products, base), "training": training}
+             "products": partial(products, base), "training": training, "peers": partial(peers, folder)}
     for part in (part for part in PARTS if part in parts and part in calls):
         started = time.perf_counter()
         found[part] = calls[part]()
@@ -205,6 +216,7 @@ def make_parser():
     parser = Parser(prog="python -m benchmarks.gpu", description=__doc__)
     parser.add_argument("--parts", nargs="+", default=[], metavar="PART", help="of " + ", ".join(PARTS))
     parser.add_argument("--elements", type=int, default=10 ** 9, help="numbers whose bits are compared, of each kind")
+    parser.add_argument("--peers", metavar="FOLDER", help="of the emulators' sources: see benchmarks/gpu_peers.py")
     add_json(parser)
     return parser
 

@@ -96,6 +96,7 @@ KINDS: dict[str, tuple[gn.Formats | None, bool]] = {
 def steps(name: str) -> list[dict[str, Any]]:
     """Milliseconds of a step in each kind, as it runs and as a CUDA graph, the loss of the first, and GiB in use."""
     torch.manual_seed(0)
+    torch.backends.cudnn.allow_tf32 = False            # FP32 is FP32; that of products is off by default
     model, batch = MODELS[name]()
     rows: list[dict[str, Any]] = []
     for kind, (formats, narrow) in KINDS.items():
