@@ -1,4 +1,4 @@
-"""What the forms of :mod:`golden.ops` give for tensors on the CPU: their programs, run by the golden vector unit."""
+"""What the forms of :mod:`golden.ops` give for tensors: their programs, run by the golden vector unit on the CPU."""
 
 from itertools import product
 
@@ -13,8 +13,8 @@ from .memory import array
 
 
 def patterns(tensor: torch.Tensor) -> np.ndarray:
-    """A float32 tensor as bit patterns."""
-    return np.ascontiguousarray(array(tensor)).view(np.uint32)
+    """A float32 tensor, on whatever device, as bit patterns."""
+    return np.ascontiguousarray(array(tensor.cpu())).view(np.uint32)
 
 
 def _tensor(bits):
@@ -32,7 +32,7 @@ def _each(program, *operands):
 
 
 def computed(form: Form, side: Side) -> list[torch.Tensor]:
-    """The results that a form gives for its operands, float32 tensors on the CPU; the lanes of ``side`` order sums."""
+    """The results, on the CPU, that a form gives for its operands, float32; the lanes of ``side`` order sums."""
     match form:
         case Elements():
             return [_each(without(form.program, *(other for other in range(len(form.results)) if other != number)),

@@ -5,6 +5,7 @@ in the backward pass: gradients are what autograd calls for, each with the bits 
 not have stays as it is.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from functools import cache, partial
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, _push_mode
 from torch.utils._pytree import tree_leaves
 
@@ -26,7 +28,18 @@ __all__ = ["DESIGN_SIDE", "Distance", "Side", "SideMode", "distances", "sided"]
 
 
 def _single(*tensors):
-    return all(t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors)
+    return all(t.dtype == torch.float32 and t.device.type in ("cpu", "cuda") and not isinstance(t, FakeTensor)
+               for t in tensors)
+
+
+def _there(results, operands):
+    """Results, made on the CPU, on the device of the operands."""
+    device = next((x.device for x in operands if x.device.type != "cpu"), None)
+    if device is None:
+        return results
+    warnings.warn(f"Side arithmetic is computed on the CPU: what lies on {device.type} is copied there and back for "
+                  "every operation", stacklevel=2)
+    return [y.to(device) for y in results]
 
 
 @dataclass
@@ -100,7 +113,8 @@ class SideMode(Mode):
                                                 for x in form.operands))
         if not _single(*form.operands, *getattr(form, "numbers", ())):
             return func(*args, **kwargs)
-        y = (*computed(form, self.side), *(operation.kept(*args, **kwargs) if operation.kept else ()))
+        kept = operation.kept(*args, **kwargs) if operation.kept else ()
+        y = *_there(computed(form, self.side), form.operands), *kept
         y = y if len(y) > 1 else y[0]
         if operation.truth:
             return y != 0

@@ -124,6 +124,25 @@ def test_layers_are_really_forced(device):
         assert converted.serves(x.to(device)) and not portable.on_host(x.to(device))
 
 
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:Side arithmetic is computed on the CPU:UserWarning")
+def test_side_arithmetic(device):
+    """What is no product has the accelerator's bits there, too."""
+    if device.type != "cuda":
+        pytest.skip("needs a GPU")
+
+    def passed(where):
+        torch.manual_seed(4)
+        layers = torch.nn.Linear(20, 13), torch.nn.GELU(), torch.nn.LayerNorm(13), torch.nn.Softmax(-1)
+        model = gn.convert(torch.nn.Sequential(*layers), "hbfp8", side=gn.DESIGN_SIDE).to(where)
+        x = torch.randn(6, 20, generator=torch.Generator().manual_seed(1)).to(where).requires_grad_()
+        y = model(x)
+        y.backward(torch.linspace(-1, 1, y.numel()).view(y.shape).to(where))
+        return [t.detach().cpu() for t in (y, x.grad, *(p.grad for p in model.parameters()))]
+    for a, b in zip(passed(device), passed("cpu"), strict=True):
+        assert torch.equal(a, b)
+
+
 @pytest.mark.parametrize("noise", ["lanes", "position"])
 def test_noise_is_drawn_on_the_device(device, monkeypatch, noise):
     """No host draws, and none waits for the state."""
