@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hbfp import files
+from hbfp import extras, files
 from hbfp.extras import need
 from hbfp.values import shown
 
@@ -36,10 +36,12 @@ def digest(folder: Path) -> str:
 
 
 def prepare() -> None:
-    """Tell libraries of Hugging Face to stay off the network; torchvision, which they import, is there first."""
+    """Tell libraries of Hugging Face to stay off the network; torchvision, which they import, is there first, if it is
+    there."""
     need("transformers")
     os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
-    torchvision()
+    if not extras.lacking("torchvision"):
+        torchvision()
 
 
 def _library(name):
@@ -152,7 +154,9 @@ class Pictures:
     """Images to judge by: a folder of classes, each a folder of files; classes are numbered in the order of names."""
 
     def __init__(self, folder: Path, models: Path, test: str) -> None:
-        transformers, vision = _library("transformers"), torchvision()
+        transformers = _library("transformers")
+        need("torchvision")
+        vision = torchvision()
         self.found = _read(lambda: vision.datasets.ImageFolder(folder / test), test)
         self.processor = _read(lambda: transformers.AutoImageProcessor.from_pretrained(models, local_files_only=True),
                                f"image processor of {models}")
