@@ -9,7 +9,8 @@ import triton
 
 from hbfp.format import HBFPFormat
 
-from .attention_kernel import attend, key_gradients, query_gradients
+from .attention_gradients_kernel import key_gradients, query_gradients
+from .attention_kernel import attend
 from .convert import Lines, converted
 from .runtime import INTERPRETED
 

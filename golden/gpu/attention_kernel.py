@@ -47,14 +47,14 @@ def _exact_sums(p, p_scale, q, q_scale, WIDE: tl.constexpr):
 
 
 @triton.jit
-def _part(source, line, lines, part: tl.constexpr, k, pitch, TERMS: tl.constexpr, WIDTH: tl.constexpr,
+def part(source, line, lines, part: tl.constexpr, k, pitch, TERMS: tl.constexpr, WIDTH: tl.constexpr,
           PARTS: tl.constexpr):
     """One of up to four blocks of a line; the first one again where there are not as many."""
     return _tile(source, line, lines, (part if part < PARTS else 0) * TERMS, k, pitch, WIDTH)
 
 
 @triton.jit
-def _product(a0, a1, a2, a3, a, a_scales, a_line, a_lines, a_grid, b, b_scales, b_line, b_lines, b_grid, k, pitch, one,
+def product(a0, a1, a2, a3, a, a_scales, a_line, a_lines, a_grid, b, b_scales, b_line, b_lines, b_grid, k, pitch, one,
              TERMS: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr, EXACT: tl.constexpr, WIDE: tl.constexpr):
     """Sums over all blocks of lines (M, K), whose blocks are ``a0`` to ``a3``, and (N, K): (M, N)."""
     if EXACT:
@@ -78,7 +78,7 @@ def _product(a0, a1, a2, a3, a, a_scales, a_line, a_lines, a_grid, b, b_scales, 
 
 
 @triton.jit
-def _converted(x, drawn, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: tl.constexpr, UP: tl.constexpr,
+def converted(x, drawn, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: tl.constexpr, UP: tl.constexpr,
                NOISE_BITS: tl.constexpr):
     """A tile (M, B) of numbers times 2^UP, each row a block, in HBFP: values, scales, and the rows' largest bits.
 
@@ -97,18 +97,7 @@ def _converted(x, drawn, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST:
 
 
 @triton.jit
-def _drawn(noise, query, key, queries, keys, by_query, by_key, NOISE_BITS: tl.constexpr):
-    """The numbers of a tile of scores; any where none are needed."""
-    if NOISE_BITS > 0:
-        y = tl.load(noise + query.to(tl.int64) * by_query + key.to(tl.int64) * by_key,
-                    mask=(query < queries) & (key < keys), other=0).to(tl.int32)
-    else:
-        y = 0
-    return y
-
-
-@triton.jit
-def _added(acc, p, p_scale, source, scales, block, line, lines, k, pitch, grid, TERMS: tl.constexpr, UP: tl.constexpr,
+def added(acc, p, p_scale, source, scales, block, line, lines, k, pitch, grid, TERMS: tl.constexpr, UP: tl.constexpr,
            EXACT: tl.constexpr, WIDE: tl.constexpr):
     """``acc`` and the sums of a block of a converted tile, times 2^UP, and of lines (N, K)."""
     q = _tile(source, line, lines, block * TERMS, k, pitch, TERMS)
@@ -132,7 +121,7 @@ def _masked(scores, key, query, keys, CAUSAL: tl.constexpr, RAGGED: tl.constexpr
 
 
 @triton.jit
-def _shares(scores, key, query, keys, top, inverse, CAUSAL: tl.constexpr, RAGGED: tl.constexpr, UP: tl.constexpr):
+def shares(scores, key, query, keys, top, inverse, CAUSAL: tl.constexpr, RAGGED: tl.constexpr, UP: tl.constexpr):
     """Shares times 2^UP of scores, normal numbers or 0; NaN in all of a row of NaN."""
     share = tl.exp(_masked(scores, key, query, keys, CAUSAL, RAGGED) - top) * inverse
     return tl.where(share < 2.0 ** (UP - 126), 0.0, share)
@@ -168,15 +157,15 @@ def attend(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span, y, sta
     end = keys + 0
     if CAUSAL:
         end = tl.where(real(q_span, k_span, v_span), tl.minimum(keys, (tl.program_id(0) + 1) * ROWS), keys)
-    q0 = _part(q, query, queries, 0, size, wide, TERMS, WIDTH, PARTS)
-    q1 = _part(q, query, queries, 1, size, wide, TERMS, WIDTH, PARTS)
-    q2 = _part(q, query, queries, 2, size, wide, TERMS, WIDTH, PARTS)
-    q3 = _part(q, query, queries, 3, size, wide, TERMS, WIDTH, PARTS)
+    q0 = part(q, query, queries, 0, size, wide, TERMS, WIDTH, PARTS)
+    q1 = part(q, query, queries, 1, size, wide, TERMS, WIDTH, PARTS)
+    q2 = part(q, query, queries, 2, size, wide, TERMS, WIDTH, PARTS)
+    q3 = part(q, query, queries, 3, size, wide, TERMS, WIDTH, PARTS)
     top = tl.full([ROWS], float("-inf"), tl.float32)
     total = tl.zeros([ROWS], tl.float32)
     for first in range(0, end, STRIP):
         key = first + tl.arange(0, STRIP)
-        scores = factor * _product(q0, q1, q2, q3, q, q_scales, query, queries, q_grid, k, k_scales, key, keys, k_grid,
+        scores = factor * product(q0, q1, q2, q3, q, q_scales, query, queries, q_grid, k, k_scales, key, keys, k_grid,
                                    size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
         scores = _masked(scores, key[None, :], query[:, None], keys, CAUSAL, RAGGED)
         higher = tl.maximum(top, tl.max(scores, 1))
@@ -190,199 +179,14 @@ def attend(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span, y, sta
     acc = tl.zeros([ROWS, SIZE], tl.float32)
     for block in range(0, tl.cdiv(end, TERMS)):
         key = block * TERMS + tl.arange(0, TERMS)
-        scores = factor * _product(q0, q1, q2, q3, q, q_scales, query, queries, q_grid, k, k_scales, key, keys, k_grid,
+        scores = factor * product(q0, q1, q2, q3, q, q_scales, query, queries, q_grid, k, k_scales, key, keys, k_grid,
                                    size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
-        share = _shares(scores, key[None, :], query[:, None], keys, top[:, None], inverse[:, None], CAUSAL, RAGGED, UP)
+        share = shares(scores, key[None, :], query[:, None], keys, top[:, None], inverse[:, None], CAUSAL, RAGGED, UP)
         if KEPT:
             tl.store(weights + (stack * queries + query)[:, None] * keys + key[None, :], share * 2.0 ** -UP,
                      mask=(query < queries)[:, None] & (key < keys)[None, :])
-        p, p_scale, _ = _converted(share, 0, MAGNITUDE, LOWEST, HIGHEST, UP, 0)
-        acc = _added(acc, p, p_scale, v, v_scales, block, place, size, keys, long, v_grid, TERMS, UP, EXACT, WIDE)
+        p, p_scale, _ = converted(share, 0, MAGNITUDE, LOWEST, HIGHEST, UP, 0)
+        acc = added(acc, p, p_scale, v, v_scales, block, place, size, keys, long, v_grid, TERMS, UP, EXACT, WIDE)
     canonical = tl.full([1, 1], 0x7FC00000, tl.int32).to(tl.float32, bitcast=True)
     tl.store(y + (stack * queries + query)[:, None] * size + place[None, :], tl.where(acc == acc, acc, canonical),
              mask=(query < queries)[:, None] & (place < size)[None, :])
-
-
-@triton.jit
-def _score_gradients(share, gradients, sums, factor, UP: tl.constexpr, SHARE_UP: tl.constexpr):
-    """Gradients of the products below a softmax, times 2^UP, normal numbers or 0."""
-    y = (gradients - sums) * (share * 2.0 ** (UP - SHARE_UP)) * factor
-    return tl.where(tl.abs(y) < 2.0 ** (UP - 126), 0.0, y)
-
-
-@triton.jit
-def _note(beyond, highest, UP: tl.constexpr, EXACT: tl.constexpr):
-    """Note numbers of which, times 2^UP, sums of products might not be finite; ``highest``: bits, without NaN."""
-    if not EXACT:
-        if tl.max(highest, 0) >= (127 + 20 + UP) << 23:
-            tl.atomic_max(beyond, 1, sem="relaxed")
-
-
-@triton.jit
-def query_gradients(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span, g, g_scales, g_span, down,
-                    down_scales, noise, gq, sums, stats, kept, beyond, queries, keys, size, wide, long, q_grid, k_grid,
-                    down_grid, noise_stack, noise_query, noise_key, factor, one, NOISE_BITS: tl.constexpr,
-                    TERMS: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr, SIZE: tl.constexpr,
-                    MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: tl.constexpr, CAUSAL: tl.constexpr,
-                    RAGGED: tl.constexpr, KEPT: tl.constexpr, EXACT: tl.constexpr, UP: tl.constexpr,
-                    SHARE_UP: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr, STRIP: tl.constexpr):
-    """Gradients of queries, and ``sums`` of shares times their gradients.
-
-    Lines q, g (queries, size), k, v (keys, size), and ``down``, those of k turned (size, keys). ``beyond`` becomes 1
-    where a gradient of a score is too large for the quick sums. ``kept``: gradients of scores, if KEPT. ``noise``: of
-    scores, for their conversion.
-    """
-    served = in_range(q_span, k_span, TERMS) & in_range(g_span, v_span, TERMS) & within(k_span, -58, 30)
-    if EXACT:
-        if served & (tl.load(beyond) == 0):
-            return
-    else:
-        if not served:
-            return
-    stack = tl.program_id(1).to(tl.int64)
-    query = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    blocks, long_blocks = tl.cdiv(size, TERMS), tl.cdiv(keys, TERMS)
-    q += stack * queries * wide
-    g += stack * queries * wide
-    k += stack * keys * wide
-    v += stack * keys * wide
-    down += stack * size * long
-    noise += stack * noise_stack
-    q_scales += stack * q_grid * blocks
-    g_scales += stack * q_grid * blocks
-    k_scales += stack * k_grid * blocks
-    v_scales += stack * k_grid * blocks
-    down_scales += stack * down_grid * long_blocks
-    end = keys + 0
-    if CAUSAL:
-        skipping = real(q_span, k_span, v_span) & real(g_span, g_span, g_span)
-        end = tl.where(skipping, tl.minimum(keys, (tl.program_id(0) + 1) * ROWS), keys)
-    q0 = _part(q, query, queries, 0, size, wide, TERMS, WIDTH, PARTS)
-    q1 = _part(q, query, queries, 1, size, wide, TERMS, WIDTH, PARTS)
-    q2 = _part(q, query, queries, 2, size, wide, TERMS, WIDTH, PARTS)
-    q3 = _part(q, query, queries, 3, size, wide, TERMS, WIDTH, PARTS)
-    g0 = _part(g, query, queries, 0, size, wide, TERMS, WIDTH, PARTS)
-    g1 = _part(g, query, queries, 1, size, wide, TERMS, WIDTH, PARTS)
-    g2 = _part(g, query, queries, 2, size, wide, TERMS, WIDTH, PARTS)
-    g3 = _part(g, query, queries, 3, size, wide, TERMS, WIDTH, PARTS)
-    top = tl.load(stats + stack * queries + query, mask=query < queries, other=0.0)
-    inverse = tl.load(stats + (tl.num_programs(1) + stack) * queries + query, mask=query < queries, other=0.0)
-    inverse = inverse * 2.0 ** SHARE_UP
-    along = tl.zeros([ROWS], tl.float32)
-    for first in range(0, end, STRIP):
-        key = first + tl.arange(0, STRIP)
-        scores = factor * _product(q0, q1, q2, q3, q, q_scales, query, queries, q_grid, k, k_scales, key, keys, k_grid,
-                                   size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
-        share = _shares(scores, key[None, :], query[:, None], keys, top[:, None], inverse[:, None], CAUSAL, RAGGED,
-                        SHARE_UP)
-        gradients = _product(g0, g1, g2, g3, g, g_scales, query, queries, q_grid, v, v_scales, key, keys, k_grid, size,
-                             wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
-        along += tl.sum(share * 2.0 ** -SHARE_UP * gradients, 1)
-    tl.store(sums + stack * queries + query, along, mask=query < queries)
-    place = tl.arange(0, SIZE)
-    acc = tl.zeros([ROWS, SIZE], tl.float32)
-    highest = tl.zeros([ROWS], tl.int32)
-    for block in range(0, tl.cdiv(end, TERMS)):
-        key = block * TERMS + tl.arange(0, TERMS)
-        scores = factor * _product(q0, q1, q2, q3, q, q_scales, query, queries, q_grid, k, k_scales, key, keys, k_grid,
-                                   size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
-        share = _shares(scores, key[None, :], query[:, None], keys, top[:, None], inverse[:, None], CAUSAL, RAGGED,
-                        SHARE_UP)
-        gradients = _product(g0, g1, g2, g3, g, g_scales, query, queries, q_grid, v, v_scales, key, keys, k_grid, size,
-                             wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
-        under = _score_gradients(share, gradients, along[:, None], factor, UP, SHARE_UP)
-        if KEPT:
-            tl.store(kept + (stack * queries + query)[:, None] * keys + key[None, :], under * 2.0 ** -UP,
-                     mask=(query < queries)[:, None] & (key < keys)[None, :])
-        drawn = _drawn(noise, query[:, None], key[None, :], queries, keys, noise_query, noise_key, NOISE_BITS)
-        p, p_scale, tops = _converted(under, drawn, MAGNITUDE, LOWEST, HIGHEST, UP, NOISE_BITS)
-        highest = tl.maximum(highest, tl.where(tops <= 0x7F800000, tops, 0))
-        acc = _added(acc, p, p_scale, down, down_scales, block, place, size, keys, long, down_grid, TERMS, UP, EXACT,
-                     WIDE)
-    _note(beyond, highest, UP, EXACT)
-    canonical = tl.full([1, 1], 0x7FC00000, tl.int32).to(tl.float32, bitcast=True)
-    tl.store(gq + (stack * queries + query)[:, None] * size + place[None, :], tl.where(acc == acc, acc, canonical),
-             mask=(query < queries)[:, None] & (place < size)[None, :])
-
-
-@triton.jit
-def key_gradients(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span, g, g_scales, g_span, q_down,
-                  q_down_scales, g_down, g_down_scales, noise, gk, gv, sums, stats, beyond, queries, keys, size, wide,
-                  long, q_grid, k_grid, down_grid, noise_stack, noise_query, noise_key, factor, one,
-                  NOISE_BITS: tl.constexpr, TERMS: tl.constexpr, WIDTH: tl.constexpr,
-                  PARTS: tl.constexpr, SIZE: tl.constexpr, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr,
-                  HIGHEST: tl.constexpr, SHARE_MAGNITUDE: tl.constexpr, SHARE_LOWEST: tl.constexpr,
-                  SHARE_HIGHEST: tl.constexpr, CAUSAL: tl.constexpr, RAGGED: tl.constexpr, EXACT: tl.constexpr,
-                  UP: tl.constexpr, SHARE_UP: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr):
-    """Gradients of keys and values; lines as before, and those of q and g turned (size, queries).
-
-    Scores are turned here: a row is a key's. Both gradients are products along the queries.
-    """
-    served = (in_range(q_span, k_span, TERMS) & in_range(g_span, v_span, TERMS) & within(q_span, -58, 30)
-              & within(g_span, -74, 40))
-    if EXACT:
-        if served & (tl.load(beyond) == 0):
-            return
-    else:
-        if not served:
-            return
-    stack = tl.program_id(1).to(tl.int64)
-    key = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    blocks, long_blocks = tl.cdiv(size, TERMS), tl.cdiv(queries, TERMS)
-    q += stack * queries * wide
-    g += stack * queries * wide
-    k += stack * keys * wide
-    v += stack * keys * wide
-    q_down += stack * size * long
-    g_down += stack * size * long
-    noise += stack * noise_stack
-    q_scales += stack * q_grid * blocks
-    g_scales += stack * q_grid * blocks
-    k_scales += stack * k_grid * blocks
-    v_scales += stack * k_grid * blocks
-    q_down_scales += stack * down_grid * long_blocks
-    g_down_scales += stack * down_grid * long_blocks
-    start = long_blocks * 0
-    if CAUSAL:
-        skipping = real(q_span, k_span, v_span) & real(g_span, g_span, g_span)
-        start = tl.where(skipping, tl.minimum(tl.program_id(0) * ROWS // TERMS, long_blocks), 0)
-    k0 = _part(k, key, keys, 0, size, wide, TERMS, WIDTH, PARTS)
-    k1 = _part(k, key, keys, 1, size, wide, TERMS, WIDTH, PARTS)
-    k2 = _part(k, key, keys, 2, size, wide, TERMS, WIDTH, PARTS)
-    k3 = _part(k, key, keys, 3, size, wide, TERMS, WIDTH, PARTS)
-    v0 = _part(v, key, keys, 0, size, wide, TERMS, WIDTH, PARTS)
-    v1 = _part(v, key, keys, 1, size, wide, TERMS, WIDTH, PARTS)
-    v2 = _part(v, key, keys, 2, size, wide, TERMS, WIDTH, PARTS)
-    v3 = _part(v, key, keys, 3, size, wide, TERMS, WIDTH, PARTS)
-    stats += stack * queries
-    sums += stack * queries
-    place = tl.arange(0, SIZE)
-    k_acc = tl.zeros([ROWS, SIZE], tl.float32)
-    v_acc = tl.zeros([ROWS, SIZE], tl.float32)
-    highest = tl.zeros([ROWS], tl.int32)
-    for block in range(start, long_blocks):
-        query = block * TERMS + tl.arange(0, TERMS)
-        top = tl.load(stats + query, mask=query < queries, other=0.0)
-        inverse = tl.load(stats + tl.num_programs(1).to(tl.int64) * queries + query, mask=query < queries, other=0.0)
-        along = tl.load(sums + query, mask=query < queries, other=0.0)
-        scores = factor * _product(k0, k1, k2, k3, k, k_scales, key, keys, k_grid, q, q_scales, query, queries, q_grid,
-                                   size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
-        share = _shares(scores, key[:, None], query[None, :], keys, top[None, :],
-                        (inverse * 2.0 ** SHARE_UP)[None, :], CAUSAL, RAGGED, SHARE_UP)
-        p, p_scale, _ = _converted(share, 0, SHARE_MAGNITUDE, SHARE_LOWEST, SHARE_HIGHEST, SHARE_UP, 0)
-        v_acc = _added(v_acc, p, p_scale, g_down, g_down_scales, block, place, size, queries, long, down_grid, TERMS,
-                       SHARE_UP, EXACT, WIDE)
-        gradients = _product(v0, v1, v2, v3, v, v_scales, key, keys, k_grid, g, g_scales, query, queries, q_grid, size,
-                             wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
-        under = _score_gradients(share, gradients, along[None, :], factor, UP, SHARE_UP)
-        drawn = _drawn(noise, query[None, :], key[:, None], queries, keys, noise_query, noise_key, NOISE_BITS)
-        p, p_scale, tops = _converted(under, drawn, MAGNITUDE, LOWEST, HIGHEST, UP, NOISE_BITS)
-        highest = tl.maximum(highest, tl.where(tops <= 0x7F800000, tops, 0))
-        k_acc = _added(k_acc, p, p_scale, q_down, q_down_scales, block, place, size, queries, long, down_grid, TERMS,
-                       UP, EXACT, WIDE)
-    _note(beyond, highest, UP, EXACT)
-    canonical = tl.full([1, 1], 0x7FC00000, tl.int32).to(tl.float32, bitcast=True)
-    where = (stack * keys + key)[:, None] * size + place[None, :]
-    inside = (key < keys)[:, None] & (place < size)[None, :]
-    tl.store(gk + where, tl.where(k_acc == k_acc, k_acc, canonical), mask=inside)
-    tl.store(gv + where, tl.where(v_acc == v_acc, v_acc, canonical), mask=inside)

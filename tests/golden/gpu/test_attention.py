@@ -1,6 +1,6 @@
 """Attention in one kernel: every product has golden's bits for the shares and gradients that the kernel says it had.
 
-Covers: golden/gpu/attention_kernel.py, golden/nn/attended.py.
+Covers: golden/gpu/attention_kernel.py, golden/gpu/attention_gradients_kernel.py, golden/nn/attended.py.
 """
 
 import numpy as np
