@@ -77,11 +77,18 @@ def planes(x: np.ndarray, sides: Sequence[int], corner: Sequence[int]) -> np.nda
 
 def _lay(x, y, corner):
     """``x`` into ``y``, both (N, C, H, W) or (N, C, D, H, W) in any order in memory; zeros around."""
-    if x.ndim == 4:
-        x, y, corner = x[:, :, None], y[:, :, None], (0, *corner)
-    numbers = np.array([*(stride // 4 for stride in x.strides), *x.shape, *(stride // 4 for stride in y.strides),
-                        *y.shape[2:], *corner], np.int64)
+    numbers = places(x.shape, [stride // 4 for stride in x.strides], y, corner)
     kernels.loaded().hbfp_lay(x.ctypes.data, numbers.ctypes.data, y.ctypes.data)
+
+
+def places(shape: Sequence[int], strides: Sequence[int], y: np.ndarray, corner: Sequence[int]) -> np.ndarray:
+    """What ``hbfp_lay`` has to know of images or volumes of a shape and strides, in numbers, and of what they go into,
+    ``y`` with channels second."""
+    (n, c, *sides), (by_n, by_c, *steps) = shape, strides
+    (to_n, to_c, *to), own = (stride // 4 for stride in y.strides), y.shape[2:]
+    if len(sides) == 2:                                # one image deep
+        sides, steps, to, own, corner = [1, *sides], [0, *steps], [0, *to], (1, *own), (0, *corner)
+    return np.array([by_n, by_c, *steps, n, c, *sides, to_n, to_c, *to, *own, *corner], np.int64)
 
 
 def product(patches: Patches, fmt: HBFPFormat, other: Values, stream: lanes.Generators | None = None,

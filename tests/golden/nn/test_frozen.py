@@ -1,4 +1,7 @@
-"""Frozen weights give the bits of weights that are converted at every call, and follow every change."""
+"""Frozen weights give the bits of weights that are converted at every call, and follow every change.
+
+Covers: golden/nn/frozen_images.py.
+"""
 
 import copy
 import re
@@ -42,6 +45,38 @@ def test_same_bits(fmt, batch):
     assert gn.freeze(net) is net
     for scale in (1, 1e-30, 1e30, float("nan")):
         same(net, torch.randn(batch, 3, 7, 7) * scale)
+
+
+IMAGES = torch.randn(2, 16, 9, 8, generator=torch.Generator().manual_seed(3))
+
+
+def test_images_of_another_kind_are_seen():
+    """Of what is kept for images of one shape, strides, format or padding nothing is used for others."""
+    net = gn.convert(torch.nn.Sequential(torch.nn.Conv2d(16, 5, (3, 2), (2, 1), (1, 0), (1, 2))), FORMATS["hbfp8"])
+    alone = gn.freeze(net)[0]
+    for x in (IMAGES, IMAGES[:1], IMAGES.to(memory_format=torch.channels_last), IMAGES[:, :, 1:, ::2], IMAGES, -IMAGES,
+              IMAGES[:0], torch._neg_view(IMAGES)):
+        same(net, x)
+    for fmt in ("hbfp4", FORMATS["tile"], FORMATS["wide"]):
+        alone.formats = fmt
+        same(net, IMAGES)
+    for option, value in (("padding", (2, 3)), ("stride", (1, 1)), ("dilation", (2, 1))):
+        setattr(alone, option, value)
+        same(net, IMAGES)
+
+
+@pytest.mark.parametrize("x", [IMAGES[:, :8], IMAGES[:, :, :1, :1]])
+def test_images_that_do_not_fit_are_refused(x):
+    """Those that have not as many channels, or are smaller than the kernel, as by a layer that is not frozen."""
+    net = gn.freeze(gn.convert(torch.nn.Sequential(torch.nn.Conv2d(16, 5, 3)), FORMATS["hbfp8"]))
+    with torch.no_grad():
+        net(IMAGES)
+        lines = []
+        for each in (net, gn.thaw(copy.deepcopy(net))):
+            with pytest.raises(ValueError) as error:
+                each(x)
+            lines.append(str(error.value))
+    assert lines[0] == lines[1]
 
 
 def count_conversions(monkeypatch):
