@@ -85,6 +85,7 @@ class Product(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, kind: Kind, formats: Formats) -> torch.Tensor:
+        """The operation."""
         ctx.save_for_backward(x, w)
         ctx.kind, ctx.formats = kind, formats
         ctx.run = again.rule(formats, lambda a, b: Product.apply(a, b, kind, formats))
@@ -94,6 +95,7 @@ class Product(torch.autograd.Function):
     @staticmethod
     @again.differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """Gradients of ``x`` and ``w``."""
         (x, w), kind, formats = ctx.saved_tensors, ctx.kind, ctx.formats
         gx = _product(kind.gx, g, w, (formats.g, formats.w), kind.sums[1]) if ctx.needs_input_grad[0] else None
         gw = _product(kind.gw, g, x, (formats.g, formats.x), kind.sums[2], True) if ctx.needs_input_grad[1] else None
