@@ -36,6 +36,7 @@ smartquotes = not tags.has("docstrings")    # noqa: F821
 # What a module defines, not what it passes on.
 autodoc_default_options = {"members": True, "member-order": "bysource", "ignore-module-all": True}
 autodoc_typehints = "none"
+autodoc_inherit_docstrings = False    # torch's, of what we override, link to its own pages
 autodoc_use_type_comments = False
 # Training needs PyTorch, and a GPU Triton; their pages do not.
 autodoc_mock_imports = [name for name in ("torch", "triton", "transformers") if not importlib.util.find_spec(name)]
