@@ -65,14 +65,14 @@ def conv2d(x: torch.Tensor, w: torch.Tensor, formats: Formats, *, stride: tuple[
            padding: tuple[int, int] = (0, 0), dilation: tuple[int, int] = (1, 1), groups: int = 1,
            stream: Stream | None = None) -> torch.Tensor:
     """Convolution of x (N, C, H, W) with w (O, C / groups, kh, kw); zeros around."""
-    _check_images(x, w, padding, dilation, groups)
+    check_images(x, w, padding, dilation, groups)
     return convolved(x, w, stride, padding, dilation, formats, stream, groups)
 
 
 def frozen_conv2d(x: torch.Tensor, w: torch.Tensor, kept: Any, stride: Sides, padding: Sides, dilation: Sides,
                   formats: Formats, stream: Stream | None) -> torch.Tensor:
     """:func:`conv2d` without groups and gradients; ``kept``: :func:`golden.nn.unfold.weight_matrix`, converted."""
-    _check_images(x, w, padding, dilation, 1)
+    check_images(x, w, padding, dilation, 1)
     last, (stream, _, _) = unfold.channels_last(x.detach(), unfold.around(padding)), by_role(stream)
     serves = unfold.compiled(last, (formats.x, formats.w), formats, stream)
     return conv_products.over_channels(last, None if serves else unfold.weight_matrix(w), formats.x, formats.w, formats,
@@ -80,7 +80,8 @@ def frozen_conv2d(x: torch.Tensor, w: torch.Tensor, kept: Any, stride: Sides, pa
                                        kept if serves else None).movedim(-1, 1)
 
 
-def _check_images(x, w, padding, dilation, groups):
+def check_images(x: torch.Tensor, w: torch.Tensor, padding: Sides, dilation: Sides, groups: int) -> None:
+    """Raise ``TypeError`` or ``ValueError`` with one line unless a convolution takes ``x`` and ``w``."""
     check_float32(input=x, weight=w)
     if x.dim() != 4 or w.dim() != 4 or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
         raise ValueError(f"Shapes of input and weight must be (N, C, H, W) and (O, C / groups, kh, kw), not "

@@ -148,22 +148,20 @@ class Frozen:
             return None
         sources = [layer.weight, *layer.buffers(recurse=False)]
         weight, kept = self._refresh("weight", sources, formats.w, lambda: _matrix(layer.used_weight(), formats.w))
-        y = self._once(layer, x, kept, formats)
+        y = self._once(layer, x, weight, kept, formats)
         if y is None:
             y = conv.frozen_conv2d(x, weight, kept, layer.stride, padding, layer.dilation, formats, stream)
         note("conv2d", formats, y.numel() * layer.weight[0].numel())
         return y if layer.bias is None else y + layer.bias.detach()[:, None, None]
 
-    def _once(self, layer, x, kept, formats):
+    def _once(self, layer, x, weight, kept, formats):
         """The product of images that are like the last ones; None where their elements are not converted once."""
-        if formats.stochastic or x.is_neg() or x._is_zerotensor() or not x.numel() or x.shape[1] != layer.in_channels:
+        if formats.stochastic or x.is_neg() or x._is_zerotensor() or not x.numel():
             return None
-        options = layer.kernel_size, layer.stride, layer.padding, layer.dilation
+        options = weight.shape, layer.stride, layer.padding, layer.dilation
         images = self._images
         if images is None or images.formats is not formats or images.known != Images.of(x, *options):
-            if any(side + 2 * pad < step * (k - 1) + 1 for side, k, pad, step in
-                   zip(x.shape[2:], layer.kernel_size, layer.padding, layer.dilation, strict=True)):
-                return None                              # the general way says why
+            conv.check_images(x, weight, layer.padding, layer.dilation, 1)
             images = self._images = Images(x, *options, formats)
         return images.product(x, kept) if images.serves else None
 

@@ -21,8 +21,10 @@ class Images:
     ----------
     x : Tensor
         (N, C, H, W) float32 on the CPU, not empty; others are to have its shape and strides.
-    size, stride, padding, dilation : tuple of int
-        The kernel's sides, and as of ``torch.nn.Conv2d``.
+    weight : tuple of int
+        Shape of the weights (O, C, kh, kw).
+    stride, padding, dilation : tuple of int
+        As of ``torch.nn.Conv2d``.
     formats : Formats
         FP32 sums in hardware order, no noise.
 
@@ -32,10 +34,10 @@ class Images:
         What all of it follows from, but for the formats.
     """
 
-    def __init__(self, x: torch.Tensor, size: Sides, stride: Sides, padding: Sides, dilation: Sides,
+    def __init__(self, x: torch.Tensor, weight: Sides, stride: Sides, padding: Sides, dilation: Sides,
                  formats: Formats) -> None:
-        self.known, self.formats = Images.of(x, size, stride, padding, dilation), formats
-        (n, c, *sides), fmt = x.shape, formats.x
+        self.known, self.formats = Images.of(x, weight, stride, padding, dilation), formats
+        (n, c, *sides), fmt, size = x.shape, formats.x, tuple(weight[2:])
         self.serves = c % fmt.terms == 0 and not fmt.square and not formats.w.square
         if self.serves:
             shape = n, *(side + 2 * pad for side, pad in zip(sides, padding, strict=True)), c

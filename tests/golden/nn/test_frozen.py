@@ -79,6 +79,17 @@ def test_images_that_do_not_fit_are_refused(x):
     assert lines[0] == lines[1]
 
 
+def test_weights_of_another_shape_are_seen():
+    """Also where the layer's own numbers of channels still say what they said."""
+    net = gn.freeze(gn.convert(torch.nn.Sequential(torch.nn.Conv2d(16, 5, 3, bias=False)), FORMATS["hbfp8"]))
+    same(net, IMAGES)
+    net[0].weight = torch.nn.Parameter(torch.randn(7, 16, 2, 3))
+    assert same(net, IMAGES).shape == (2, 7, 8, 6)
+    net[0].weight = torch.nn.Parameter(torch.randn(5, 8, 3, 3))
+    with torch.no_grad(), pytest.raises(ValueError, match=r"^Shapes of input and weight must be"):
+        net(IMAGES)
+
+
 def count_conversions(monkeypatch):
     """Shapes of what is converted from here on."""
     seen, encoded = [], kernels.encoded
