@@ -7,8 +7,8 @@ the gradients of queries in strips of queries, and, turned, for those of keys an
 import triton
 import triton.language as tl
 
-from .attention_kernel import added, converted, part, product, shares
-from .shared_kernel import in_range, real, within
+from .attention_kernel import added, converted, matrix, parts, product, shares
+from .shared_kernel import in_range, real, store, within
 
 
 @triton.jit
@@ -38,6 +38,16 @@ def _note(beyond, highest, UP: tl.constexpr, EXACT: tl.constexpr):
 
 
 @triton.jit
+def _idle(served, beyond, EXACT: tl.constexpr):
+    """Whether the other of the two ways has the work."""
+    if EXACT:
+        y = served & (tl.load(beyond) == 0)
+    else:
+        y = served == 0
+    return y
+
+
+@triton.jit
 def query_gradients(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span, g, g_scales, g_span, down,
                     down_scales, noise, gq, sums, stats, kept, beyond, queries, keys, size, wide, long, q_grid, k_grid,
                     down_grid, noise_stack, noise_query, noise_key, factor, one, NOISE_BITS: tl.constexpr,
@@ -52,38 +62,23 @@ def query_gradients(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_spa
     scores, for their conversion.
     """
     served = in_range(q_span, k_span, TERMS) & in_range(g_span, v_span, TERMS) & within(k_span, -58, 30)
-    if EXACT:
-        if served & (tl.load(beyond) == 0):
-            return
-    else:
-        if not served:
-            return
+    if _idle(served, beyond, EXACT):
+        return
     stack = tl.program_id(1).to(tl.int64)
     query = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     blocks, long_blocks = tl.cdiv(size, TERMS), tl.cdiv(keys, TERMS)
-    q += stack * queries * wide
-    g += stack * queries * wide
-    k += stack * keys * wide
-    v += stack * keys * wide
-    down += stack * size * long
+    q, q_scales = matrix(q, q_scales, stack, queries, wide, q_grid, blocks)
+    g, g_scales = matrix(g, g_scales, stack, queries, wide, q_grid, blocks)
+    k, k_scales = matrix(k, k_scales, stack, keys, wide, k_grid, blocks)
+    v, v_scales = matrix(v, v_scales, stack, keys, wide, k_grid, blocks)
+    down, down_scales = matrix(down, down_scales, stack, size, long, down_grid, long_blocks)
     noise += stack * noise_stack
-    q_scales += stack * q_grid * blocks
-    g_scales += stack * q_grid * blocks
-    k_scales += stack * k_grid * blocks
-    v_scales += stack * k_grid * blocks
-    down_scales += stack * down_grid * long_blocks
     end = keys + 0
     if CAUSAL:
         skipping = real(q_span, k_span, v_span) & real(g_span, g_span, g_span)
         end = tl.where(skipping, tl.minimum(keys, (tl.program_id(0) + 1) * ROWS), keys)
-    q0 = part(q, query, queries, 0, size, wide, TERMS, WIDTH, PARTS)
-    q1 = part(q, query, queries, 1, size, wide, TERMS, WIDTH, PARTS)
-    q2 = part(q, query, queries, 2, size, wide, TERMS, WIDTH, PARTS)
-    q3 = part(q, query, queries, 3, size, wide, TERMS, WIDTH, PARTS)
-    g0 = part(g, query, queries, 0, size, wide, TERMS, WIDTH, PARTS)
-    g1 = part(g, query, queries, 1, size, wide, TERMS, WIDTH, PARTS)
-    g2 = part(g, query, queries, 2, size, wide, TERMS, WIDTH, PARTS)
-    g3 = part(g, query, queries, 3, size, wide, TERMS, WIDTH, PARTS)
+    q0, q1, q2, q3 = parts(q, query, queries, size, wide, TERMS, WIDTH, PARTS)
+    g0, g1, g2, g3 = parts(g, query, queries, size, wide, TERMS, WIDTH, PARTS)
     top = tl.load(stats + stack * queries + query, mask=query < queries, other=0.0)
     inverse = tl.load(stats + (tl.num_programs(1) + stack) * queries + query, mask=query < queries, other=0.0)
     inverse = inverse * 2.0 ** SHARE_UP
@@ -91,11 +86,11 @@ def query_gradients(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_spa
     for first in range(0, end, STRIP):
         key = first + tl.arange(0, STRIP)
         scores = factor * product(q0, q1, q2, q3, q, q_scales, query, queries, q_grid, k, k_scales, key, keys, k_grid,
-                                   size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
+                                  size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
         share = shares(scores, key[None, :], query[:, None], keys, top[:, None], inverse[:, None], CAUSAL, RAGGED,
-                        SHARE_UP)
+                       SHARE_UP)
         gradients = product(g0, g1, g2, g3, g, g_scales, query, queries, q_grid, v, v_scales, key, keys, k_grid, size,
-                             wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
+                            wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
         along += tl.sum(share * 2.0 ** -SHARE_UP * gradients, 1)
     tl.store(sums + stack * queries + query, along, mask=query < queries)
     place = tl.arange(0, SIZE)
@@ -104,11 +99,11 @@ def query_gradients(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_spa
     for block in range(0, tl.cdiv(end, TERMS)):
         key = block * TERMS + tl.arange(0, TERMS)
         scores = factor * product(q0, q1, q2, q3, q, q_scales, query, queries, q_grid, k, k_scales, key, keys, k_grid,
-                                   size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
+                                  size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
         share = shares(scores, key[None, :], query[:, None], keys, top[:, None], inverse[:, None], CAUSAL, RAGGED,
-                        SHARE_UP)
+                       SHARE_UP)
         gradients = product(g0, g1, g2, g3, g, g_scales, query, queries, q_grid, v, v_scales, key, keys, k_grid, size,
-                             wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
+                            wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
         under = _score_gradients(share, gradients, along[:, None], factor, UP, SHARE_UP)
         if KEPT:
             tl.store(kept + (stack * queries + query)[:, None] * keys + key[None, :], under * 2.0 ** -UP,
@@ -117,11 +112,9 @@ def query_gradients(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_spa
         p, p_scale, tops = converted(under, drawn, MAGNITUDE, LOWEST, HIGHEST, UP, NOISE_BITS)
         highest = tl.maximum(highest, tl.where(tops <= 0x7F800000, tops, 0))
         acc = added(acc, p, p_scale, down, down_scales, block, place, size, keys, long, down_grid, TERMS, UP, EXACT,
-                     WIDE)
+                    WIDE)
     _note(beyond, highest, UP, EXACT)
-    canonical = tl.full([1, 1], 0x7FC00000, tl.int32).to(tl.float32, bitcast=True)
-    tl.store(gq + (stack * queries + query)[:, None] * size + place[None, :], tl.where(acc == acc, acc, canonical),
-             mask=(query < queries)[:, None] & (place < size)[None, :])
+    store(gq + stack * queries * size, acc, query, place, queries, size, size)
 
 
 @triton.jit
@@ -139,40 +132,24 @@ def key_gradients(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span,
     """
     served = (in_range(q_span, k_span, TERMS) & in_range(g_span, v_span, TERMS) & within(q_span, -58, 30)
               & within(g_span, -74, 40))
-    if EXACT:
-        if served & (tl.load(beyond) == 0):
-            return
-    else:
-        if not served:
-            return
+    if _idle(served, beyond, EXACT):
+        return
     stack = tl.program_id(1).to(tl.int64)
     key = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     blocks, long_blocks = tl.cdiv(size, TERMS), tl.cdiv(queries, TERMS)
-    q += stack * queries * wide
-    g += stack * queries * wide
-    k += stack * keys * wide
-    v += stack * keys * wide
-    q_down += stack * size * long
-    g_down += stack * size * long
+    q, q_scales = matrix(q, q_scales, stack, queries, wide, q_grid, blocks)
+    g, g_scales = matrix(g, g_scales, stack, queries, wide, q_grid, blocks)
+    k, k_scales = matrix(k, k_scales, stack, keys, wide, k_grid, blocks)
+    v, v_scales = matrix(v, v_scales, stack, keys, wide, k_grid, blocks)
+    q_down, q_down_scales = matrix(q_down, q_down_scales, stack, size, long, down_grid, long_blocks)
+    g_down, g_down_scales = matrix(g_down, g_down_scales, stack, size, long, down_grid, long_blocks)
     noise += stack * noise_stack
-    q_scales += stack * q_grid * blocks
-    g_scales += stack * q_grid * blocks
-    k_scales += stack * k_grid * blocks
-    v_scales += stack * k_grid * blocks
-    q_down_scales += stack * down_grid * long_blocks
-    g_down_scales += stack * down_grid * long_blocks
     start = long_blocks * 0
     if CAUSAL:
         skipping = real(q_span, k_span, v_span) & real(g_span, g_span, g_span)
         start = tl.where(skipping, tl.minimum(tl.program_id(0) * ROWS // TERMS, long_blocks), 0)
-    k0 = part(k, key, keys, 0, size, wide, TERMS, WIDTH, PARTS)
-    k1 = part(k, key, keys, 1, size, wide, TERMS, WIDTH, PARTS)
-    k2 = part(k, key, keys, 2, size, wide, TERMS, WIDTH, PARTS)
-    k3 = part(k, key, keys, 3, size, wide, TERMS, WIDTH, PARTS)
-    v0 = part(v, key, keys, 0, size, wide, TERMS, WIDTH, PARTS)
-    v1 = part(v, key, keys, 1, size, wide, TERMS, WIDTH, PARTS)
-    v2 = part(v, key, keys, 2, size, wide, TERMS, WIDTH, PARTS)
-    v3 = part(v, key, keys, 3, size, wide, TERMS, WIDTH, PARTS)
+    k0, k1, k2, k3 = parts(k, key, keys, size, wide, TERMS, WIDTH, PARTS)
+    v0, v1, v2, v3 = parts(v, key, keys, size, wide, TERMS, WIDTH, PARTS)
     stats += stack * queries
     sums += stack * queries
     place = tl.arange(0, SIZE)
@@ -185,23 +162,20 @@ def key_gradients(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span,
         inverse = tl.load(stats + tl.num_programs(1).to(tl.int64) * queries + query, mask=query < queries, other=0.0)
         along = tl.load(sums + query, mask=query < queries, other=0.0)
         scores = factor * product(k0, k1, k2, k3, k, k_scales, key, keys, k_grid, q, q_scales, query, queries, q_grid,
-                                   size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
+                                  size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
         share = shares(scores, key[:, None], query[None, :], keys, top[None, :],
-                        (inverse * 2.0 ** SHARE_UP)[None, :], CAUSAL, RAGGED, SHARE_UP)
+                       (inverse * 2.0 ** SHARE_UP)[None, :], CAUSAL, RAGGED, SHARE_UP)
         p, p_scale, _ = converted(share, 0, SHARE_MAGNITUDE, SHARE_LOWEST, SHARE_HIGHEST, SHARE_UP, 0)
         v_acc = added(v_acc, p, p_scale, g_down, g_down_scales, block, place, size, queries, long, down_grid, TERMS,
-                       SHARE_UP, EXACT, WIDE)
+                      SHARE_UP, EXACT, WIDE)
         gradients = product(v0, v1, v2, v3, v, v_scales, key, keys, k_grid, g, g_scales, query, queries, q_grid, size,
-                             wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
+                            wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
         under = _score_gradients(share, gradients, along[None, :], factor, UP, SHARE_UP)
         drawn = _drawn(noise, query[None, :], key[:, None], queries, keys, noise_query, noise_key, NOISE_BITS)
         p, p_scale, tops = converted(under, drawn, MAGNITUDE, LOWEST, HIGHEST, UP, NOISE_BITS)
         highest = tl.maximum(highest, tl.where(tops <= 0x7F800000, tops, 0))
         k_acc = added(k_acc, p, p_scale, q_down, q_down_scales, block, place, size, queries, long, down_grid, TERMS,
-                       UP, EXACT, WIDE)
+                      UP, EXACT, WIDE)
     _note(beyond, highest, UP, EXACT)
-    canonical = tl.full([1, 1], 0x7FC00000, tl.int32).to(tl.float32, bitcast=True)
-    where = (stack * keys + key)[:, None] * size + place[None, :]
-    inside = (key < keys)[:, None] & (place < size)[None, :]
-    tl.store(gk + where, tl.where(k_acc == k_acc, k_acc, canonical), mask=inside)
-    tl.store(gv + where, tl.where(v_acc == v_acc, v_acc, canonical), mask=inside)
+    store(gk + stack * keys * size, k_acc, key, place, keys, size, size)
+    store(gv + stack * keys * size, v_acc, key, place, keys, size, size)

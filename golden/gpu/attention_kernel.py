@@ -12,7 +12,7 @@ import triton.language as tl
 
 from .convert_kernel import MAGIC, integers, nearest, power_of_last
 from .exact_kernel import NORMAL, single
-from .shared_kernel import in_range, real, within
+from .shared_kernel import in_range, real, store, within
 
 
 @triton.jit
@@ -47,10 +47,25 @@ def _exact_sums(p, p_scale, q, q_scale, WIDE: tl.constexpr):
 
 
 @triton.jit
-def part(source, line, lines, part: tl.constexpr, k, pitch, TERMS: tl.constexpr, WIDTH: tl.constexpr,
+def _part(source, line, lines, part: tl.constexpr, k, pitch, TERMS: tl.constexpr, WIDTH: tl.constexpr,
           PARTS: tl.constexpr):
     """One of up to four blocks of a line; the first one again where there are not as many."""
     return _tile(source, line, lines, (part if part < PARTS else 0) * TERMS, k, pitch, WIDTH)
+
+
+@triton.jit
+def parts(source, line, lines, k, pitch, TERMS: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr):
+    """All four."""
+    return (_part(source, line, lines, 0, k, pitch, TERMS, WIDTH, PARTS),
+            _part(source, line, lines, 1, k, pitch, TERMS, WIDTH, PARTS),
+            _part(source, line, lines, 2, k, pitch, TERMS, WIDTH, PARTS),
+            _part(source, line, lines, 3, k, pitch, TERMS, WIDTH, PARTS))
+
+
+@triton.jit
+def matrix(source, scales, stack, lines, pitch, grid, blocks):
+    """Where the lines of one matrix of a stack begin, and their scales."""
+    return source + stack * lines * pitch, scales + stack * grid * blocks
 
 
 @triton.jit
@@ -98,7 +113,7 @@ def converted(x, drawn, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: 
 
 @triton.jit
 def added(acc, p, p_scale, source, scales, block, line, lines, k, pitch, grid, TERMS: tl.constexpr, UP: tl.constexpr,
-           EXACT: tl.constexpr, WIDE: tl.constexpr):
+          EXACT: tl.constexpr, WIDE: tl.constexpr):
     """``acc`` and the sums of a block of a converted tile, times 2^UP, and of lines (N, K)."""
     q = _tile(source, line, lines, block * TERMS, k, pitch, TERMS)
     if EXACT:
@@ -147,26 +162,20 @@ def attend(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span, y, sta
     stack = tl.program_id(1).to(tl.int64)
     query = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     blocks, long_blocks = tl.cdiv(size, TERMS), tl.cdiv(keys, TERMS)
-    q += stack * queries * wide
-    k += stack * keys * wide
-    v += stack * size * long
-    q_scales += stack * q_grid * blocks
-    k_scales += stack * k_grid * blocks
-    v_scales += stack * v_grid * long_blocks
+    q, q_scales = matrix(q, q_scales, stack, queries, wide, q_grid, blocks)
+    k, k_scales = matrix(k, k_scales, stack, keys, wide, k_grid, blocks)
+    v, v_scales = matrix(v, v_scales, stack, size, long, v_grid, long_blocks)
     stats += stack * queries
     end = keys + 0
     if CAUSAL:
         end = tl.where(real(q_span, k_span, v_span), tl.minimum(keys, (tl.program_id(0) + 1) * ROWS), keys)
-    q0 = part(q, query, queries, 0, size, wide, TERMS, WIDTH, PARTS)
-    q1 = part(q, query, queries, 1, size, wide, TERMS, WIDTH, PARTS)
-    q2 = part(q, query, queries, 2, size, wide, TERMS, WIDTH, PARTS)
-    q3 = part(q, query, queries, 3, size, wide, TERMS, WIDTH, PARTS)
+    q0, q1, q2, q3 = parts(q, query, queries, size, wide, TERMS, WIDTH, PARTS)
     top = tl.full([ROWS], float("-inf"), tl.float32)
     total = tl.zeros([ROWS], tl.float32)
     for first in range(0, end, STRIP):
         key = first + tl.arange(0, STRIP)
         scores = factor * product(q0, q1, q2, q3, q, q_scales, query, queries, q_grid, k, k_scales, key, keys, k_grid,
-                                   size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
+                                  size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
         scores = _masked(scores, key[None, :], query[:, None], keys, CAUSAL, RAGGED)
         higher = tl.maximum(top, tl.max(scores, 1))
         total = total * tl.exp(top - higher) + tl.sum(tl.exp(scores - higher[:, None]), 1)
@@ -180,13 +189,11 @@ def attend(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span, y, sta
     for block in range(0, tl.cdiv(end, TERMS)):
         key = block * TERMS + tl.arange(0, TERMS)
         scores = factor * product(q0, q1, q2, q3, q, q_scales, query, queries, q_grid, k, k_scales, key, keys, k_grid,
-                                   size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
+                                  size, wide, one, TERMS, WIDTH, PARTS, EXACT, WIDE)
         share = shares(scores, key[None, :], query[:, None], keys, top[:, None], inverse[:, None], CAUSAL, RAGGED, UP)
         if KEPT:
             tl.store(weights + (stack * queries + query)[:, None] * keys + key[None, :], share * 2.0 ** -UP,
                      mask=(query < queries)[:, None] & (key < keys)[None, :])
         p, p_scale, _ = converted(share, 0, MAGNITUDE, LOWEST, HIGHEST, UP, 0)
         acc = added(acc, p, p_scale, v, v_scales, block, place, size, keys, long, v_grid, TERMS, UP, EXACT, WIDE)
-    canonical = tl.full([1, 1], 0x7FC00000, tl.int32).to(tl.float32, bitcast=True)
-    tl.store(y + (stack * queries + query)[:, None] * size + place[None, :], tl.where(acc == acc, acc, canonical),
-             mask=(query < queries)[:, None] & (place < size)[None, :])
+    store(y + stack * queries * size, acc, query, place, queries, size, size)
