@@ -14,8 +14,9 @@ from .attention_kernel import attend
 from .convert import Lines, converted
 from .runtime import INTERPRETED
 
-#: Powers of two that shares, and gradients of scores, are kept at: see :mod:`golden.gpu.attention_kernel`.
-_SHARES, _GRADIENTS = 80, 64
+#: Both ways of a kernel, of which one returns at once, and the powers of two that gradients of scores and shares are
+#: kept at there: see :mod:`golden.gpu.attention_kernel`.
+_WAYS = {"EXACT": False, "UP": 64, "SHARE_UP": 80}, {"EXACT": True, "UP": 0, "SHARE_UP": 0}
 #: Blocks of a head's features that the kernels keep, and features.
 _PARTS, _FEATURES = 4, 128
 #: Terms of a block -> queries, or keys, of a program, its warps, and strips on their way.
@@ -87,20 +88,18 @@ class Attended:
                                       "NOISE_BITS": 0 if noise is None else fmt.noise_bits}
         grids = q.scales.stride(1), k.scales.stride(1)
         rows = _rows(fmt.terms)
-        for exact in (False, True):
-            ups = {"UP": 0 if exact else _GRADIENTS, "SHARE_UP": 0 if exact else _SHARES, "EXACT": exact}
+        for way in _WAYS:
             query_gradients[triton.cdiv(queries, rows), stacks](
                 *operands, k_down.data, k_down.scales, dice[0], gq, sums, self.stats, under, beyond, queries, keys,
                 size, q.data.stride(1), k_down.data.stride(1), *grids, k_down.scales.stride(1), *dice[0].stride(),
-                self.factor, 1.0, KEPT=kept, ROWS=rows, STRIP=_strip(fmt.terms), **more, **ups)
+                self.factor, 1.0, KEPT=kept, ROWS=rows, STRIP=_strip(fmt.terms), **more, **way)
         shares = self.q[0].fmt
-        for exact in (False, True):
-            ups = {"UP": 0 if exact else _GRADIENTS, "SHARE_UP": 0 if exact else _SHARES, "EXACT": exact}
+        for way in _WAYS:
             key_gradients[triton.cdiv(keys, rows), stacks](
                 *operands, q_down.data, q_down.scales, down.data, down.scales, dice[1], gk, gv, sums, self.stats,
                 beyond[1:], queries, keys, size, q.data.stride(1), q_down.data.stride(1), *grids,
                 q_down.scales.stride(1), *dice[1].stride(), self.factor, 1.0, SHARE_MAGNITUDE=shares.magnitude,
-                SHARE_LOWEST=shares.exponent_range[0], SHARE_HIGHEST=shares.exponent_range[1], ROWS=rows, **more, **ups)
+                SHARE_LOWEST=shares.exponent_range[0], SHARE_HIGHEST=shares.exponent_range[1], ROWS=rows, **more, **way)
         return gq, gk, gv, under
 
 
@@ -127,12 +126,12 @@ def attended(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, x_fmt: HBFPForma
     (q_lines, _), (k_lines, _), (_, v_lines) = q_both, k_both, v_both
     operands = [each for line in (q_lines, k_lines, v_lines) for each in (line.data, line.scales, line.span)]
     rows = _rows(x_fmt.terms)
-    for exact in (False, True):
+    for way in _WAYS:
         attend[triton.cdiv(queries, rows), stacks](
             *operands, y, stats, shown, queries, keys, size, q_lines.data.stride(1), v_lines.data.stride(1),
             q_lines.scales.stride(1), k_lines.scales.stride(1), v_lines.scales.stride(1), factor, 1.0,
             MAGNITUDE=x_fmt.magnitude, LOWEST=x_fmt.exponent_range[0], HIGHEST=x_fmt.exponent_range[1], CAUSAL=causal,
-            KEPT=weights, EXACT=exact, UP=0 if exact else _SHARES, ROWS=rows, STRIP=_strip(x_fmt.terms),
+            KEPT=weights, EXACT=way["EXACT"], UP=way["SHARE_UP"], ROWS=rows, STRIP=_strip(x_fmt.terms),
             **_options(x_fmt, size, keys))
     return y, found, shown
 
