@@ -64,10 +64,8 @@ def over_channels(x: torch.Tensor, w: Any, fmt: HBFPFormat, w_fmt: HBFPFormat, f
         y = _converted_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation)
     elif once and unfold.draws(fmt, stream) is not None:
         y = _drawn_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation)
-    elif converted.takes(x, formats) and fmt.rounding != "stochastic" and view.numel() != x.numel():
-        places = unfold.places(tuple(x.shape), size, stride, dilation, x.device)
-        y = converted.product(converted.patches(x, fmt, places), Operand(w, w_fmt, stream).stack(0).lines(True),
-                              formats)[0]
+    elif (lines := _in_place(x, view, fmt, formats, size, stride, dilation)) is not None:
+        y = converted.product(lines, Operand(w, w_fmt, stream).stack(0).lines(True), formats)[0]
     else:
         matrix = view.reshape(out.numel(), view.shape[len(out):].numel())
         own = laid(stream, lambda numbers: unfold.view(numbers, size, stride, dilation))
@@ -81,6 +79,14 @@ def _cut(shape, size, stride, dilation):
         view, dims = unfold.view(tensor.reshape(*shape[:-1], -1).contiguous(), size, stride, dilation), len(shape) - 1
         return view.reshape(view.shape[:dims].numel(), view.shape[dims:].numel())
     return cut
+
+
+def _in_place(x, view, fmt, formats, size, stride, dilation, *, down=False):
+    """Lines of patches that a GPU converts from where the elements of ``x`` lie, ``view`` of it; else None."""
+    if not converted.takes(x, formats) or fmt.rounding == "stochastic" or view.numel() == x.numel():
+        return None
+    places = unfold.places(tuple(x.shape), size, stride, dilation, x.device)
+    return converted.patches(x, fmt, places, down=down)
 
 
 def _converted_once(x, w, fmt, w_fmt, formats, stream, size, stride, dilation):
@@ -129,9 +135,9 @@ def _over_pixels(x, g, formats, stream, size, stride, dilation):
         if y is not None:
             return y
     top = Operand(flat, formats.g, stream).along(0)
-    if converted.takes(x, formats) and formats.x.rounding != "stochastic" and view.numel() != x.numel():
-        places = unfold.places(tuple(x.shape), size, stride, dilation, x.device)
-        return converted.product(converted.patches(x, formats.x, places, down=True), top.stack.lines(True), formats)[0]
+    lines = _in_place(x, view, formats.x, formats, size, stride, dilation, down=True)
+    if lines is not None:
+        return converted.product(lines, top.stack.lines(True), formats)[0]
     matrix = view.reshape(pixels, view.shape[dims:].numel())
     return product(Operand(matrix, formats.x, stream).along(0), top, formats, turn_a=True)
 
