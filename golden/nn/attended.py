@@ -1,13 +1,14 @@
 """Attention in one kernel on a GPU: the law's products around torch's FP32 softmax, without scores in memory."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ..gpu import runtime
-from . import again, converted, library
+from . import again, converted
 from .formats import Formats
 from .memory import plain
 from .once import TWICE
@@ -34,14 +35,18 @@ def serves(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, formats: Formats, 
     return all(takes(fmt, q.shape[-1]) for fmt in formats.roles)
 
 
-def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, formats: Formats, stream: Any = None,
-              causal: bool = False, scale: float | None = None) -> torch.Tensor:
-    """Attention as of :func:`golden.nn.functional.attention` of float32 operands that :func:`serves` accepts."""
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, formats: Formats, stream: Any, causal: bool,
+              scale: float | None, by_products: Callable[..., torch.Tensor]) -> torch.Tensor:
+    """Attention as of :func:`golden.nn.functional.attention` of float32 operands that :func:`serves` accepts.
+
+    ``by_products(q, k, v)`` is the same by two products, of which gradients of gradients come.
+    """
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     streams = [by_role(stream)[2] for _ in ("scores", "outputs")]      # in the order of the products
     if q.dim() in (3, 4):                              # as they lie
-        return _Attention.apply(q, k, v, formats, streams, causal, factor)
-    y = _Attention.apply(*(t.reshape(-1, *t.shape[-2:]) for t in (q, k, v)), formats, streams, causal, factor)
+        return _Attention.apply(q, k, v, formats, streams, causal, factor, by_products)
+    y = _Attention.apply(*(t.reshape(-1, *t.shape[-2:]) for t in (q, k, v)), formats, streams, causal, factor,
+                         by_products)
     return y.view(q.shape)
 
 
@@ -50,10 +55,10 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, formats: Formats, streams: list[Any],
-                causal: bool, factor: float) -> torch.Tensor:
+                causal: bool, factor: float, by_products: Callable[..., torch.Tensor]) -> torch.Tensor:
         from ..gpu.attention import attended
         ctx.save_for_backward(q, k, v)
-        ctx.formats, ctx.streams, ctx.causal, ctx.factor = formats, streams, causal, factor
+        ctx.formats, ctx.streams, ctx.by_products = formats, streams, by_products
         with runtime.on(q):
             y, ctx.found, _ = attended(plain(q), plain(k), plain(v), formats.x, formats.w, factor=factor, causal=causal)
         return y.view(q.shape)
@@ -66,13 +71,12 @@ class _Attention(torch.autograd.Function):
             if formats.stochastic:
                 raise NotImplementedError(TWICE)
             needed = [t for t in (q, k, v) if t.requires_grad]
-            made = iter(torch.autograd.grad(_separate(q, k, v, formats, ctx.causal, ctx.factor), needed, g,
-                                            create_graph=True))
-            return *(next(made) if t.requires_grad else None for t in (q, k, v)), None, None, None, None
+            made = iter(torch.autograd.grad(ctx.by_products(q, k, v), needed, g, create_graph=True))
+            return *(next(made) if t.requires_grad else None for t in (q, k, v)), *[None] * 5
         with runtime.on(g):
             noise = _noise(ctx.streams, formats.g, g, k) if formats.stochastic else None
             gq, gk, gv, _ = ctx.found.gradients(plain(g), formats.g, noise)
-        return gq.view(q.shape), gk.view(k.shape), gv.view(v.shape), None, None, None, None
+        return gq.view(q.shape), gk.view(k.shape), gv.view(v.shape), *[None] * 5
 
 
 def _noise(streams, fmt, g, k):
@@ -83,11 +87,3 @@ def _noise(streams, fmt, g, k):
              for stream, wide in zip(reversed(streams), (size, keys), strict=True)]
     return Noise(*(tuple(each) for each in drawn))
 
-
-def _separate(q, k, v, formats, causal, factor):
-    """The same by two products."""
-    scores = library.matmul(q, k.mT, formats, None) * factor
-    if causal:
-        mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-        scores = scores.masked_fill(~mask, float("-inf"))
-    return library.matmul(scores.softmax(-1), v, formats, None)

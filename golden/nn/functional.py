@@ -124,14 +124,16 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask:
     On a GPU scores and weights then stay on the chip where one kernel serves: :mod:`golden.nn.attended`.
     """
     formats = Formats.of(formats)
-    if mask is None and dropout == 0 and attended.serves(query, key, value, formats, stream):
-        (query, key, value, _), dtype = single(query, key, value)
-        for size in (query.shape[-1], value.shape[-1]):
-            note("matmul", formats, query.shape[:-1].numel() * key.shape[-2] * size)
-        return attended.attention(query, key, value, formats, stream, is_causal, scale).to(dtype)
-    if is_causal:
-        mask = causal(query.shape[-2], key.shape[-2], query)
-    return scaled_dot_product_attention(query, key, value, mask, dropout, formats, scale=scale, stream=stream)[0]
+
+    def by_products(q, k, v):
+        own = causal(q.shape[-2], k.shape[-2], q) if is_causal else mask
+        return scaled_dot_product_attention(q, k, v, own, dropout, formats, scale=scale, stream=stream)[0]
+    if mask is not None or dropout or not attended.serves(query, key, value, formats, stream):
+        return by_products(query, key, value)
+    (query, key, value, _), dtype = single(query, key, value)
+    for size in (query.shape[-1], value.shape[-1]):
+        note("matmul", formats, query.shape[:-1].numel() * key.shape[-2] * size)
+    return attended.attention(query, key, value, formats, stream, is_causal, scale, by_products).to(dtype)
 
 
 def causal(length: int, keys: int, like: torch.Tensor) -> torch.Tensor:
