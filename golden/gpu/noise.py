@@ -82,14 +82,10 @@ def words(state: torch.Tensor, beats: int, bits: int) -> torch.Tensor:
     return out
 
 
-def of_stream(state: torch.Tensor, shape: tuple[int, ...], fmt: HBFPFormat, *, axis: int = -1) -> torch.Tensor:
-    """:meth:`golden.noise.Stream.draw` with the lanes' ``state`` on a device: uint8, or int32 for more than 8 bits."""
-    return of_stack(state, 1, [(shape, fmt, axis)])[0][0]
-
-
 def of_stack(state: torch.Tensor, count: int,
              draws: Sequence[tuple[tuple[int, ...], HBFPFormat, int]]) -> list[torch.Tensor]:
-    """Numbers of ``count`` sets of tensors, of which each draws for all of its own before the next one does.
+    """:meth:`golden.noise.Stream.draw` with the lanes' ``state`` on a device, of ``count`` sets of tensors, of which
+    each draws for all of its own before the next one does.
 
     ``draws`` are shapes, formats and axes in the order in which a set draws; ``state`` (lanes) int32 goes on.
 
@@ -99,13 +95,14 @@ def of_stack(state: torch.Tensor, count: int,
         (count, \\*shape) for each, uint8, or int32 if one of the formats has more than 8 random bits.
     """
     lanes, bits = len(state), max(fmt.noise_bits for _, fmt, _ in draws)
-    pieces = [_pieces(shape, fmt, block_axis(len(shape), fmt, axis), lanes) for shape, fmt, axis in draws]
+    draws = [(shape, fmt, block_axis(len(shape), fmt, axis)) for shape, fmt, axis in draws]
+    pieces = [_pieces(*draw, lanes) for draw in draws]
     sizes = [math.prod(each) for each in pieces]
     found = words(state, count * sum(sizes) // lanes, bits).view(count, sum(sizes))
     made = []
     for part, piece, (shape, fmt, axis) in zip(found.split(sizes, 1), pieces, draws, strict=True):
         numbers = part if fmt.noise_bits == bits else part >> bits - fmt.noise_bits
-        made.append(_laid(numbers.reshape(count, *piece), shape, fmt, block_axis(len(shape), fmt, axis)))
+        made.append(_laid(numbers.reshape(count, *piece), shape, fmt, axis))
     return made
 
 

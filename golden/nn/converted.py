@@ -33,24 +33,21 @@ def drawn(matrix: torch.Tensor, fmt: HBFPFormat, stream: Any, axis: int) -> torc
     shape = matrix.shape[0], matrix.shape[1]
     if isinstance(stream, Given):
         return stream.numbers.reshape(shape).to(matrix.device)
-    if not serves(matrix):
-        return torch.from_numpy(stream.draw(shape, fmt, axis=axis)).to(matrix.device)
-    from ..gpu import noise
-    if isinstance(stream, Draw):
-        key, first = stream.key ^ stream.step, stream.first
-        found = noise.drawn(key, shape[::-1] if stream.turned else shape, fmt, matrix.device, first=first)
-        return found.T if stream.turned else found
-    buffer = getattr(stream, "buffer", None)
-    if buffer is None or buffer.device != matrix.device:
-        return torch.from_numpy(stream.draw(shape, fmt, axis=axis)).to(matrix.device)
-    return noise.of_stream(buffer, shape, fmt, axis=axis)
+    if serves(matrix) and _there(stream, matrix.device):
+        found, = drawn_pairs(1, [(shape, fmt, stream, axis)], matrix.device)
+        assert found is not None
+        return found[0]
+    return torch.from_numpy(stream.draw(shape, fmt, axis=axis)).to(matrix.device)
+
+
+def _there(stream, device):
+    """Whether what a stream draws can be drawn on a device: by position, or by lanes whose state is there."""
+    return isinstance(stream, Draw) or getattr(getattr(stream, "buffer", None), "device", None) == device
 
 
 def draws(formats: Formats, streams: Any, device: torch.device) -> bool:
-    """Whether all numbers that roles x, w and g draw can be drawn on a device: by position, or by lanes that are there;
-    ``streams``: what each draws from."""
-    return all(fmt.rounding != "stochastic" or isinstance(stream, Draw) or
-               getattr(getattr(stream, "buffer", None), "device", None) == device
+    """Whether all numbers that roles x, w and g draw can be drawn on a device; ``streams``: what each draws from."""
+    return all(fmt.rounding != "stochastic" or _there(stream, device)
                for fmt, stream in zip((formats.x, formats.w, formats.g), streams, strict=True))
 
 

@@ -55,6 +55,13 @@ def test_powers_are_steps():
 
 
 BLOCKS = [((1, 32), 32), ((1, 20), 5), ((16, 16), 16), ((1, 8), 1), ((1, 94), 47)]
+
+
+def of_stream(state, shape, fmt, axis=-1):
+    """The numbers of one tensor."""
+    return noise.of_stack(state, 1, [(shape, fmt, axis)])[0][0]
+
+
 SHAPES = [((9, 40), -1), ((40, 3), 0), ((2, 3, 5), 1)]
 
 
@@ -66,17 +73,17 @@ def test_of_lanes(device, block, lanes, shape, axis, monkeypatch):
     state = torch.from_numpy(stream.state.view(np.int32).copy()).to(device)
     for bits in (8, 20):
         want = stream.draw(shape, fmt(block, bits), axis=axis)
-        got = noise.of_stream(state, shape, fmt(block, bits), axis=axis)
+        got = of_stream(state, shape, fmt(block, bits), axis)
         assert got.shape == want.shape and (got.cpu().numpy() == want).all()
         assert (state.cpu().numpy().view(np.uint32) == stream.state).all()
 
 
 def test_lanes_of_nothing(device):
     state = torch.ones(8, dtype=torch.int32, device=device)
-    assert noise.of_stream(state, (0, 5), fmt()).shape == (0, 5) and (state == 1).all()
+    assert of_stream(state, (0, 5), fmt()).shape == (0, 5) and (state == 1).all()
 
 
 def test_lanes_that_do_not_divide_a_block(device):
     line = "Lanes must divide the 32 elements of a block, not 5"
     with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
-        noise.of_stream(torch.ones(5, dtype=torch.int32, device=device), (1, 32), fmt())
+        of_stream(torch.ones(5, dtype=torch.int32, device=device), (1, 32), fmt())
