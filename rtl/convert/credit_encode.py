@@ -34,8 +34,8 @@ class CreditEncode(Component):
     ----------
     format, lanes, beats, narrow : HBFPFormat, int, int, int
         See :class:`~rtl.convert.encode.Encode`.
-    search : int
-        Registers in the search, 0 to 7.
+    search, lane : int
+        Registers in the search, 0 to 7, and inside each lane, 0 or 1.
 
     Members
     -------
@@ -44,9 +44,6 @@ class CreditEncode(Component):
     """
     kind, area, apart = "credit_encode", "converter", True
     blocked = True
-    #: Cycles from an element's word, beside the block's exponent, to the queue.
-    THROUGH = 2
-
     @dataclass(frozen=True)
     class Parameters:
         format: HBFPFormat = parameter("")
@@ -54,21 +51,27 @@ class CreditEncode(Component):
         beats: int = parameter("b", 1)
         narrow: int = parameter("n", 0)
         search: int = parameter("s", 0)
+        lane: int = parameter("r", 0, rare=True)
 
         def __post_init__(self):
             object.__setattr__(self, "format", element_format(self.format))
 
         @property
+        def through(self):
+            """Cycles from an element's word, beside the block's exponent, to the queue."""
+            return 2 + self.lane
+
+        @property
         def latency(self):
             """Cycles from the last beat of a block to its first converted beat."""
-            return self.search + (1 if self.beats == 1 else 2) + CreditEncode.THROUGH + 2
+            return self.search + (1 if self.beats == 1 else 2) + self.through + 2
 
         @classmethod
         def of(cls, design):
             """The converter of a design."""
             stages = Stages.of(design)
             return cls(design.widest, design.encode_lanes, design.encode_beats,
-                       design.format.mantissa if design.wide else 0, stages.search)
+                       design.format.mantissa if design.wide else 0, stages.search, stages.lane)
 
     ports, latencies = staticmethod(Encode.ports), Encode.latencies
 
@@ -77,7 +80,7 @@ class CreditEncode(Component):
         offered = self.i.payload.value if params.narrow else self.i.payload
         wide = self.i.payload.wide if params.narrow else Const(0, 1)
         whole = 1 if params.beats == 1 else 0    # a beat that starts is a block
-        cycles = self.THROUGH + (params.search + 1 if whole else 1)
+        cycles = params.through + (params.search + 1 if whole else 1)
         m.submodules.queue = queue = CreditQueue(CreditQueue.words(cycles), Value.cast(self.o.payload).shape().width)
         largest = Signal(FIELD)
         m.d.comb += largest.eq(largest_field(m, offered, self._cuts(m)))
@@ -117,8 +120,8 @@ class CreditEncode(Component):
             m.d.comb += base.eq(top + Mux(wide, 0, fmt.mantissa - params.narrow))
         least = least_field(m, fmt, base)
         m.d.comb += exponent.eq(top - 126)
-        about = delay(m, Cat(exponent, field.all()), self.THROUGH, "about")
-        arrives = delay(m, there, self.THROUGH, "arrives", reset_less=False)
+        about = delay(m, Cat(exponent, field.all()), params.through, "about")
+        arrives = delay(m, there, params.through, "arrives", reset_less=False)
         if fmt.rounding == "stochastic":
             seed = self.i_seed.payload
             cleared = clears(m, seed, lanes)
@@ -126,10 +129,11 @@ class CreditEncode(Component):
         groups = -(-lanes // FANOUT)
         copies = branches(m, Cat(top, least, base, wide, ~field.all()), groups, "field")
         steps = branches(m, there, groups, "step", reset=True) if fmt.rounding == "stochastic" else None
+        valid = [delay(m, copy[-1], params.lane, f"valid{n}") for n, copy in enumerate(copies)]
         word = delay(m, word, 1, "late")
         mantissas = []
         for n in range(lanes):
-            m.submodules[f"lane{n}"] = lane = EncodeLane(fmt, narrow=params.narrow)
+            m.submodules[f"lane{n}"] = lane = EncodeLane(fmt, narrow=params.narrow, registers=params.lane)
             copy = copies[n // FANOUT]
             bits = copy[2 * FIELD:2 * FIELD + len(base)]
             m.d.comb += [lane.i.eq(word[n]), lane.top.eq(copy[:FIELD]), lane.least.eq(copy[FIELD:2 * FIELD])]
@@ -141,7 +145,7 @@ class CreditEncode(Component):
                              random.seed.eq(seed), random.clear.eq(cleared[n]),
                              lane.noise.eq(random.o[-fmt.noise_bits:])]
             mantissa = Signal(len(lane.o), name=f"mantissa{n}", reset_less=True)
-            m.d.sync += mantissa.eq(lane.o & copy[-1].replicate(len(lane.o)))
+            m.d.sync += mantissa.eq(lane.o & valid[n // FANOUT].replicate(len(lane.o)))
             mantissas.append(mantissa)
         m.d.comb += [queue.w_en.eq(arrives), queue.w_data.eq(Cat(mantissas, about))]
 

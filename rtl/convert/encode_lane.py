@@ -4,6 +4,7 @@ Figures: ``docs/decisions/0104-converter.md``.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from amaranth import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
@@ -12,6 +13,7 @@ from hbfp.format import HBFPFormat
 
 from ..lib.component import Component
 from ..lib.names import parameter
+from ..lib.skew import delay
 
 FIELD, FRACTION = 8, 23    # bits of an FP32 exponent field and fraction
 SIGNIFICAND = FRACTION + 1
@@ -112,6 +114,8 @@ class EncodeLane(Component):
         Mantissa bits, sign included, while ``wide`` is low; 0 if mantissas always have those of the format.
     choice : bool
         Of stochastic rounding: whether an element may be rounded to nearest, too.
+    registers : int
+        Between the alignment and the rounding, 0 or 1: with one the mantissa is a cycle late.
 
     Members
     -------
@@ -140,6 +144,7 @@ class EncodeLane(Component):
         sign: bool = parameter("magnitude", True)
         narrow: int = parameter("n", 0)
         choice: bool = parameter("choice", False)
+        registers: int = parameter("r", 0, rare=True)
 
         def __post_init__(self):
             object.__setattr__(self, "format", lane_format(self.format))
@@ -166,57 +171,62 @@ class EncodeLane(Component):
         m = Module()
         fmt = self.params.format
         bits = fmt.magnitude
-        word, sticky = self._aligned(m)
+        later = partial(delay, m, cycles=self.params.registers)
+        word, sticky = (later(value, name=name) for value, name in zip(
+            self._aligned(m), ("word", "sticky"), strict=True))
+        negative = later(self.i[-1], name="negative")
+        wide = later(self.wide, name="wide_late") if self.params.narrow else None
         kept = _kept(fmt)
         if fmt.rounding == "stochastic":
             total = Signal(len(word) + 1)
-            noise = Mux(self.nearest, 1 << kept - 1, self.noise) if self.params.choice else self.noise
-            m.d.comb += total.eq(word + noise)
+            noise = later(self.noise, name="noise_late")
+            nearest = later(self.nearest, name="nearest_late") if self.params.choice else None
+            m.d.comb += total.eq(word + (Mux(nearest, 1 << kept - 1, noise) if self.params.choice else noise))
             magnitude, up = total[kept:], Const(0, 1)
             if self.params.choice:    # a half has become a whole one with nothing below it
                 odd = Signal()
-                m.d.comb += odd.eq(magnitude[0] & ~(self.nearest & ~sticky & ~total[:kept].any()))
+                m.d.comb += odd.eq(magnitude[0] & ~(nearest & ~sticky & ~total[:kept].any()))
                 magnitude = Cat(odd, magnitude[1:])
         else:
             magnitude = word[kept:]
             up = Signal()
             # The largest magnitude is not rounded up: it would overflow.
-            m.d.comb += up.eq((word[0] & (sticky | magnitude[0]) & ~self._full(magnitude)) if kept else 0)
+            m.d.comb += up.eq((word[0] & (sticky | magnitude[0]) & ~self._full(magnitude, wide)) if kept else 0)
         if fmt.rounding == "stochastic" or fmt.exponent < 9:
             # A carry, or a clamped exponent that leaves the element above it: saturated.
             over = Signal()
             limited = Signal(bits)
-            field = self.i[FRACTION:FRACTION + FIELD]
-            m.d.comb += [over.eq(self._beyond(magnitude) | (field > self.top if fmt.exponent < 9 else 0)),
-                         limited.eq(self._allowed(magnitude[:bits] | over.replicate(bits)))]
+            above = self.i[FRACTION:FRACTION + FIELD] > self.top if fmt.exponent < 9 else Const(0, 1)
+            m.d.comb += [over.eq(self._beyond(magnitude, wide) | later(above, name="above")),
+                         limited.eq(self._allowed(magnitude[:bits] | over.replicate(bits), wide))]
             if kept == 1:
                 rest, up = up, Signal(name="up_limited")
                 m.d.comb += up.eq(rest & ~over)
             magnitude = limited
-        m.d.comb += self.o.eq(_finish(m, magnitude, up, self.i[-1] if self.params.sign else None))
+        m.d.comb += self.o.eq(_finish(m, magnitude, up, negative if self.params.sign else None))
         return m
 
     # What narrow mantissas change: they leave the high bits of a magnitude zero.
 
-    def _full(self, magnitude):
+    def _full(self, magnitude, wide):
         """Whether a magnitude is the largest."""
         narrow = self.params.narrow - 1
         if narrow < 0:
             return magnitude.all()
-        return magnitude[:narrow].all() & (magnitude[narrow:].all() | ~self.wide)
+        return magnitude[:narrow].all() & (magnitude[narrow:].all() | ~wide)
 
-    def _beyond(self, magnitude):
+    def _beyond(self, magnitude, wide):
         """Whether a magnitude is larger than the largest."""
         bits, narrow = self.params.format.magnitude, self.params.narrow - 1
         more = magnitude[bits:].any()
-        return more if narrow < 0 else more | magnitude[narrow:].any() & ~self.wide
+        return more if narrow < 0 else more | magnitude[narrow:].any() & ~wide
 
-    def _allowed(self, magnitude):
+    def _allowed(self, magnitude, wide):
         """A magnitude without the bits that it may not have."""
         narrow = self.params.narrow - 1
         if narrow < 0:
             return magnitude
-        return Cat(magnitude[:narrow], magnitude[narrow:] & self.wide.replicate(len(magnitude) - narrow))
+        return Cat(magnitude[:narrow], magnitude[narrow:] & wide.replicate(len(magnitude) - narrow))
 
     def _aligned(self, m):
         """The significand moved right by its distance: integer bits, those that rounding looks at, and a sticky bit."""

@@ -24,6 +24,8 @@ class Stages:
         Inside the multiplier and the adder of a side lane.
     search : int
         In the search for a block's largest exponent.
+    lane : int
+        Inside each lane of the converter.
     """
     free: bool = False
     element: int = 0
@@ -34,12 +36,16 @@ class Stages:
     multiply: int = 0
     add: int = 0
     search: int = 0
+    lane: int = 0
 
     @classmethod
     def of(cls, design):
         """The stages of a design."""
         level = LEVELS[min(design.pipeline, len(LEVELS) - 1)]
-        return replace(level, element=1) if design.on_fpga else level    # DSP blocks have registers inside
+        if not design.on_fpga:
+            return level
+        # DSP blocks have registers inside, and wires are most of every path of the converter.
+        return replace(level, element=1, term=max(level.term, 2), search=3, lane=1)
 
 
 #: By level of ``--pipeline``.

@@ -22,9 +22,12 @@ class Float(Number):
         Registers inside each multiply-add.
     multiplier : str
         One of :data:`rtl.fp32.multiply.MULTIPLIERS`.
+    chain : bool
+        Whether adders are carry chains.
     """
     pipeline: int = parameter("p", 0)
     multiplier: str = parameter("", "plain")
+    chain: bool = parameter("chain", False, rare=True)
 
     #: Format of an element.
     FORMAT = FP32
@@ -36,7 +39,7 @@ class Float(Number):
     @classmethod
     def of(cls, design):
         """The numbers of a design."""
-        return cls(pipeline=design.pipeline, multiplier=design.multiplier)
+        return cls(pipeline=design.pipeline, multiplier=design.multiplier, chain=design.on_fpga)
 
     @property
     def lead(self):
@@ -83,7 +86,7 @@ class Float(Number):
     def unit(self, **more):
         """The multiply-add of an element, which may have parameters of its own."""
         return self.UNIT(pipeline=self.pipeline, multiplier=self.multiplier, late=True, inside=self.small, enable=False,
-                         **RULES[self.SUBNORMALS], **more)
+                         chain=self.chain, **RULES[self.SUBNORMALS], **more)
 
     def column(self, m, acts, weights, north, south, name):
         zero = Const(1 << sum_layout(FP32)["zero"].offset if self.chained else 0, 40)

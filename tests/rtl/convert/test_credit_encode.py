@@ -14,16 +14,17 @@ from tests.cases import sweep
 from ..drive import Bench, Pauses, pack, unpack
 from .test_encode import block_order, data, expected, make
 
-#: Registers in the search.
-STAGES = [0, 1, 3, 7]
+#: Registers in the search, and in each lane.
+STAGES = [(0, 0), (1, 1), (3, 1), (7, 0)]
 #: Shape of a block, and the rules of rounding that it is tried with.
 SHAPES = {"one-beat": ("rne", "stochastic"), "two-beats": ("rne",), "seven-beats": ("stochastic",), "odd-tile": (
     "narrow",)}
 
 
-def converter(design, search):
+def converter(design, stages):
     """With registers that no level of ``--pipeline`` may have."""
-    return CreditEncode.made(replace(CreditEncode.Parameters.of(design), search=search))
+    return CreditEncode.made(replace(CreditEncode.Parameters.of(design), **dict(zip(("search", "lane"), stages,
+                                                                                     strict=True))))
 
 
 def convert(design, dut, x, pauses=(0, 0)):
@@ -69,5 +70,6 @@ def test_one_beat_a_cycle(shape, stages):
     assert cycles == list(range(first, first + beats))
 
 
-def test_levels_have_it():
+def test_levels_and_fabrics_have_it():
+    assert CreditEncode.Parameters.of(Design(pipeline=1, fabric="fpga")).lane == 1
     assert CreditEncode.Parameters.of(Design(pipeline=5)).search > CreditEncode.Parameters.of(Design(pipeline=1)).search
