@@ -1,4 +1,7 @@
-"""``python -m synth fpga``: LUTs, carries, DSP blocks, flip-flops, block RAMs and clocks, as ratios to FP32 too."""
+"""``python -m synth fpga``: LUTs, carries, DSP blocks, flip-flops, block RAMs and clocks, as ratios to FP32 too.
+
+With ``--versus`` the largest core of each number: :mod:`synth.command.versus`.
+"""
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +14,7 @@ from rich.console import Console
 from hbfp import files
 from hbfp.command import Parser, run
 from hbfp.design import Design
-from hbfp.values import OptionError, choice, make_folder, several, words_of, writable_folder
+from hbfp.values import OptionError, choice, make_folder, refuse, several, words_of, writable_folder
 
 from ..compare import fpga
 from ..measure.fpga import FPGA_UNITS
@@ -19,6 +22,7 @@ from ..report.fpga_table import table
 from ..report.tables import tools_text
 from ..tools import nextpnr, recipes, yosys
 from ..tools.errors import FAILURES
+from . import versus
 from .options import jobs, mover, progress_bar
 
 EXAMPLES = """\
@@ -26,6 +30,8 @@ examples:
   python -m synth fpga --dsp yes                       ECP5: elements, groups and 8 x 8 cores (with --dsp no: long)
   python -m synth fpga --family ice40 --clock element
   python -m synth fpga --family xc7 --units core --mantissa 8 --against fp32
+  python -m synth fpga --versus                        the largest core of each number on an LFE5U-85F
+  python -m synth fpga --versus --numbers hbfp8,fp16 --place hbfp8,fp16
 """
 
 
@@ -46,11 +52,17 @@ def make_parser() -> Parser:
     parser.add_argument("--multiplier", metavar="NAME", default="plain", help="plain (default) or recoded")
     parser.add_argument("--jobs", metavar="N", default=2, help="processes (default 2)")
     parser.add_argument("--out", metavar="DIR", default=str(files.output("fpga")), help="folder of FAMILY.json")
+    versus.add_options(parser)
     return parser
 
 
 def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
+    if args.versus:
+        return versus.prepare(args)
+    for name in versus.OPTIONS:
+        if (value := getattr(args, name)) is not None:
+            raise refuse(name, value, "only with --versus")
     family = choice("family", args.family, recipes.FAMILIES)
     kinds = {"yes": [family], "no": [family + "-logic"], "both": [family, family + "-logic"]}
     kinds = kinds[choice("dsp", args.dsp, kinds)]

@@ -11,6 +11,7 @@ from typing import Any
 
 from hbfp import entries, files
 from hbfp.design import Design
+from hbfp.manifest import Manifest
 
 from ..tools import ecp5, nextpnr, yosys
 from . import serial
@@ -104,6 +105,83 @@ def _natural(name):
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
+@dataclass(frozen=True)
+class Mapped:
+    """A design as cells of an ECP5.
+
+    Attributes
+    ----------
+    flat, netlist : Path
+        Cache entries: of the flattened design, and of ``mapped.json`` with what Yosys said.
+    key : str
+        What stands for the netlist.
+    manifest : Manifest
+        Of the design that stands behind the pins.
+    multipliers : dict of str to int
+        As of :class:`Built`.
+    """
+    flat: Path
+    netlist: Path
+    key: str
+    manifest: Manifest
+    multipliers: dict[str, int]
+
+    @property
+    def cells(self) -> dict[str, int]:
+        """How many cells there are, by type."""
+        return json.loads((self.netlist / "stat.json").read_text())["design"]["num_cells_by_type"]
+
+
+def map_cells(design: Design, budget: int, progress: Callable[[int], object] = lambda done: None) -> Mapped:
+    """Map a design behind six pins to the cells of an ECP5; :func:`build` says more."""
+    text, manifest = generate(design)
+    text += serial.wrapper(manifest.top, manifest.ports, manifest.streams)
+    coarse, mapped = (script.format(top=serial.TOP) for script in (ecp5.COARSE, ecp5.MAPPED))
+
+    def flatten(folder):
+        (folder / "unit.v").write_text(text)
+        _timed("coarse", folder, lambda: yosys.run(coarse, folder))
+    key = files.key(yosys.find()[1], coarse, text)
+    flat = entries.entry(files.cache("synth") / f"coarse-{key}", flatten)
+    progress(1)
+    found = multipliers((flat / "muls.il").read_text())
+    chosen = soft(found, budget)
+
+    def synthesise(folder):
+        shutil.copyfile(flat / "coarse.il", folder / "coarse.il")
+        (folder / "soft.v").write_text(ecp5.SOFT)
+        (folder / "soft.txt").write_text("".join(f"{serial.TOP}/{each.cell}\n" for each in chosen))
+        _timed("mapped", folder, lambda: yosys.run(mapped, folder))
+        (folder / "coarse.il").unlink()
+        netlist = json.loads((folder / "mapped.json").read_text())
+        ecp5.open_ends(netlist["modules"][serial.TOP])
+        (folder / "mapped.json").write_text(json.dumps(netlist))
+    key = files.key(key, mapped, ecp5.SOFT, "open ends", *(each.cell for each in chosen))
+    netlist = entries.entry(files.cache("synth") / f"whole-{key}", synthesise)
+    progress(2)
+    return Mapped(flat, netlist, key, manifest, {"dsp": len(found) - len(chosen), "luts": len(chosen)})
+
+
+def pack_cells(mapped: Mapped, name: str) -> dict[str, tuple[int, int]]:
+    """Name -> cells that a netlist takes of a device and that it has; :func:`build` says more, but nothing is placed.
+
+    Raises
+    ------
+    SynthError
+        If nextpnr fails.
+    """
+    device, tools = ecp5.DEVICES[name], nextpnr.find("ecp5")
+    assert tools is not None, "no nextpnr"
+
+    def pack(folder):
+        shutil.copyfile(mapped.netlist / "mapped.json", folder / "mapped.json")
+        nextpnr.pack_cells(folder, tools[0], [*nextpnr.ECP5, device.option])
+        (folder / "mapped.json").unlink()
+    key = files.key(*tools, mapped.key, *nextpnr.ECP5, device.option)
+    packed = entries.entry(files.cache("synth") / f"packed-{key}", pack)
+    return nextpnr.utilisation((packed / "nextpnr.log").read_text())
+
+
 def build(design: Design, name: str, budget: int, seed: int, limit: int, progress: Callable[[int], object]) -> Built:
     """Map, place and route a design, and make its bitstream; what is in the cache is taken from there.
 
@@ -130,49 +208,26 @@ def build(design: Design, name: str, budget: int, seed: int, limit: int, progres
     """
     device, tools = ecp5.DEVICES[name], nextpnr.find("ecp5")
     assert tools is not None, "no nextpnr"
-    text, manifest = generate(design)
-    text += serial.wrapper(manifest.top, manifest.ports, manifest.streams)
-    coarse, mapped = (script.format(top=serial.TOP) for script in (ecp5.COARSE, ecp5.MAPPED))
-
-    def flatten(folder):
-        (folder / "unit.v").write_text(text)
-        _timed("coarse", folder, lambda: yosys.run(coarse, folder))
-    key = files.key(yosys.find()[1], coarse, text)
-    flat = entries.entry(files.cache("synth") / f"coarse-{key}", flatten)
-    progress(1)
-    found = multipliers((flat / "muls.il").read_text())
-    chosen = soft(found, budget)
-
-    def synthesise(folder):
-        shutil.copyfile(flat / "coarse.il", folder / "coarse.il")
-        (folder / "soft.v").write_text(ecp5.SOFT)
-        (folder / "soft.txt").write_text("".join(f"{serial.TOP}/{each.cell}\n" for each in chosen))
-        _timed("mapped", folder, lambda: yosys.run(mapped, folder))
-        (folder / "coarse.il").unlink()
-    key = files.key(key, mapped, ecp5.SOFT, *(each.cell for each in chosen))
-    netlist = entries.entry(files.cache("synth") / f"whole-{key}", synthesise)
-    cells = json.loads((netlist / "stat.json").read_text())["design"]["num_cells_by_type"]
-    progress(2)
+    mapped = map_cells(design, budget, progress)
 
     def place(folder):
-        shutil.copyfile(netlist / "mapped.json", folder / "mapped.json")
+        shutil.copyfile(mapped.netlist / "mapped.json", folder / "mapped.json")
         _timed("placed", folder, lambda: nextpnr.place(folder, tools[0], [*nextpnr.ECP5, device.option], seed, limit))
         (folder / "mapped.json").unlink()
         progress(3)
         nextpnr.pack(folder)
-    key = files.key(*tools, key, *nextpnr.ECP5, device.option, seed)
+    key = files.key(*tools, mapped.key, *nextpnr.ECP5, device.option, seed)
     placed = entries.entry(files.cache("synth") / f"placed-{key}", place)
     progress(4)
     report = json.loads((placed / "report.json").read_text())
-    given, kept = serial.chains(manifest.ports)
+    given, kept = serial.chains(mapped.manifest.ports)
     return Built(
-        name, {"dsp": len(found) - len(chosen), "luts": len(chosen)},
-        memories((netlist / "yosys.log").read_text()), cells,
+        name, mapped.multipliers, memories((mapped.netlist / "yosys.log").read_text()), mapped.cells,
         {kind: (row["used"], row["available"]) for kind, row in report["utilization"].items() if row["used"]},
         nextpnr.fmax(report), nextpnr.critical(report),
         placed / nextpnr.BITSTREAM, {"in": [vars(place) for place in given], "out": [vars(place) for place in kept]},
         {step: float((folder / f"{step}.seconds").read_text()) for step, folder in
-         (("coarse", flat), ("mapped", netlist), ("placed", placed))})
+         (("coarse", mapped.flat), ("mapped", mapped.netlist), ("placed", placed))})
 
 
 def _timed(step, folder, work):

@@ -1,6 +1,8 @@
 """The ECP5 devices, and Yosys scripts that map a whole design to one, with as many DSP blocks as it has."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -106,3 +108,21 @@ module soft_mul (A, B, Y);
   assign Y = {{Y_WIDTH{SIGNED && product[FULL-1]}}, product};
 endmodule
 """
+
+
+def open_ends(module: Mapping[str, Any]) -> None:
+    """Take the carry out of each last cell of a chain off its wire, where nothing reads that.
+
+    nextpnr brings every carry that ends in a wire out through one more cell, whether it is read or not.
+
+    Parameters
+    ----------
+    module : dict
+        A module of a netlist, as Yosys' ``write_json`` writes it; changed in place.
+    """
+    read = {bit for cell in module["cells"].values() for port, bits in cell["connections"].items()
+            if cell["port_directions"].get(port) != "output" for bit in bits}
+    read.update(bit for port in module["ports"].values() if port["direction"] != "input" for bit in port["bits"])
+    for cell in module["cells"].values():
+        if cell["type"] == "CCU2C" and read.isdisjoint(cell["connections"]["COUT"]):
+            cell["connections"]["COUT"] = ["x"]

@@ -87,9 +87,29 @@ def _run(folder, command, options, limit):
         said = done.stderr + done.stdout
         if re.search(r"nable to place|no BELs remaining|not enough|too many|Unable to find legal", said):
             return None
-        why = next((line for line in said.splitlines() if "ERROR" in line), f"exit status {done.returncode}")
-        raise SynthError(f"nextpnr failed: {why.strip()} (log: {folder / 'nextpnr.log'})")
+        raise _failure(folder, done)
     return json.loads(report.read_text())
+
+
+def _failure(folder, done):
+    """What is said of a run that failed."""
+    said = (done.stderr + done.stdout).splitlines()
+    why = next((line for line in said if "ERROR" in line), f"exit status {done.returncode}")
+    return SynthError(f"nextpnr failed: {why.strip()} (log: {folder / 'nextpnr.log'})")
+
+
+def pack_cells(folder: Path, command: str, options: Sequence[str]) -> None:
+    """Pack ``mapped.json`` in a folder for an ECP5, and place nothing: ``nextpnr.log`` says what it takes.
+
+    Raises
+    ------
+    SynthError
+        If nextpnr fails.
+    """
+    words = [command, "--json", "mapped.json", "--log", "nextpnr.log", "--quiet", "--pack-only", *options]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise _failure(folder, done)
 
 
 def place(folder: Path, command: str, options: Sequence[str], seed: int, limit: int) -> None:

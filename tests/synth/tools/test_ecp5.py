@@ -35,3 +35,20 @@ def test_products_are_equal(tmp_path, signed, a, b, out):
         f"module unit(input {kind}[{a - 1}:0] a, input {kind}[{b - 1}:0] b, output {kind}[{out - 1}:0] y);\n"
         "  assign y = a * b;\nendmodule\n")
     yosys.run(PROOF, tmp_path)
+
+
+def cell(kind, **ports):
+    """A cell of a netlist, each port of one bit."""
+    outputs = ("COUT", "S0", "Z")
+    return {"type": kind, "connections": {name: [bit] for name, bit in ports.items()},
+            "port_directions": {name: "output" if name in outputs else "input" for name in ports}}
+
+
+def test_carries_that_nobody_reads_are_open():
+    cells = {"low": cell("CCU2C", CIN="0", COUT=2, S0=3), "high": cell("CCU2C", CIN=2, COUT=4, S0=5),
+             "read": cell("CCU2C", CIN="0", COUT=6), "lut": cell("LUT4", A=6, Z=7), "out": cell("CCU2C", COUT=8)}
+    ecp5.open_ends({"cells": cells, "ports": {"y": {"direction": "output", "bits": [8, 3]},
+                                              "x": {"direction": "input", "bits": [4]}}})
+    assert {name: each["connections"]["COUT"] for name, each in cells.items() if "COUT" in each["connections"]} == {
+        "low": [2], "high": ["x"], "read": [6], "out": [8]}
+    assert cells["high"]["connections"]["S0"] == [5] and cells["lut"]["connections"] == {"A": [6], "Z": [7]}

@@ -1,0 +1,94 @@
+"""``python -m synth fpga --versus``: the largest core of each number on one device, its clock, what binds it."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hbfp import files
+from hbfp.command import Parser
+from hbfp.values import OptionError, choice, make_folder, several, whole, writable_folder
+
+from ..compare.versus import NUMBERS, Largest, compared, largest
+from ..measure import devices
+from ..measure import whole as placed
+from ..report.plots import save
+from ..report.tables import tools_text
+from ..report.versus import picture, table
+from ..tools import nextpnr, yosys
+from .options import make_console, mover, progress_bar
+
+#: Option -> its default, of those that only this comparison has.
+OPTIONS = {"numbers": ",".join(NUMBERS), "share": 75, "place": "", "seed": nextpnr.SEED, "limit": 7200}
+
+
+def add_options(parser: Parser) -> None:
+    """Add the options of the comparison to those of ``python -m synth fpga``."""
+    group = parser.add_argument_group("the largest core of each number")
+    group.add_argument("--versus", action="store_true", help="compare them; of the options above only --family and "
+                       "--out count")
+    def add(name, metavar, text):
+        group.add_argument(f"--{name}", metavar=metavar, help=text.format(OPTIONS[name]))
+    add("numbers", "LIST", "which numbers (default all: {})")
+    add("share", "P", "percent of LUTs, flip-flops and block RAMs that a core may take, 1 to 100 (default {})")
+    add("place", "LIST", "numbers whose largest cores are placed and routed, ECP5 alone; hours (default none)")
+    add("seed", "N", "of the placement (default {})")
+    add("limit", "S", "seconds for each placement (default {})")
+
+
+def prepare(args: argparse.Namespace) -> Callable[[], None]:
+    """From parsed arguments to the work; OptionError if a value is not valid."""
+    family = choice("family", args.family, devices.DEVICES)
+    given = {name: default if getattr(args, name) is None else getattr(args, name)
+             for name, default in OPTIONS.items()}
+    numbers, routed = (several(name, str(given[name]), NUMBERS) for name in ("numbers", "place"))
+    if not numbers:
+        raise OptionError("--numbers : must name one at least")
+    if stray := [name for name in routed if name not in numbers]:
+        raise OptionError(f"--place {stray[0]}: must be one of the numbers, {', '.join(numbers)}")
+    if routed and family != "ecp5":
+        raise OptionError(f"--place {','.join(routed)}: there is no router for {family}")
+    share = whole("share", given["share"], 1, 100) / 100
+    seed, limit = whole("seed", given["seed"], 1, 1 << 30), whole("limit", given["limit"], 1, 1 << 20)
+    folder = writable_folder("out", args.out)
+    if family == "ecp5" and nextpnr.find(family) is None:
+        raise OptionError("--versus: needs nextpnr: pip install 'hbfp[fpga]'")
+    return partial(work, family, numbers, routed, share, seed, limit, folder)
+
+
+def work(family: str, numbers: Sequence[str], routed: Sequence[str], share: float, seed: int, limit: int,
+         folder: Path) -> None:
+    """Count, place and compare in sight of the user; write JSON and picture."""
+    console = make_console()
+    device, there = devices.DEVICES[family]
+    rows = []
+    with progress_bar(console) as bar:
+        move, total, done = mover(bar, device, f"{device}: "), len(numbers) + len(routed), 0
+        for name in numbers:
+            move(done, total, f"{NUMBERS[name].title}, counting")
+            found = largest(name, partial(devices.count, family), there, share)
+            done += 1
+            clock = None
+            if name in routed:
+                move(done, total, f"{NUMBERS[name].title}, placing")
+                clock = _clock(found, device, seed, limit)
+                done += 1
+            rows.append(found.as_dict() | (clock or {"clock": None}))
+    tools = {"yosys": yosys.find()[1]}
+    if family == "ecp5" and (router := nextpnr.find(family)):
+        tools["nextpnr"] = router[1]
+    rows = compared(rows)
+    make_folder("out", folder)
+    path = folder / f"versus-{family}.json"
+    files.write_json(path, {"device": device, "share": share, "seed": seed, "tools": tools, "rows": rows})
+    console.print(table(rows, f"{device}, at most {share:.0%} of LUTs, flip-flops and block RAMs"))
+    shown = save(picture(rows, device), path.with_suffix(".png"))
+    console.print(f"{path}, {shown}; {tools_text(tools)}", markup=False, soft_wrap=True)
+
+
+def _clock(found: Largest, device: str, seed: int, limit: int) -> dict[str, Any]:
+    """Clock of a core in MHz, and its critical path."""
+    design = NUMBERS[found.name].design(found.counted.rows, found.counted.cols)
+    built = placed.build(design, device, int(found.device.dsps), seed, limit, lambda done: None)
+    return {"clock": built.clock, "path": built.path, "seconds": built.seconds}

