@@ -65,13 +65,16 @@ def work(family: str, numbers: Sequence[str], routed: Sequence[str], share: floa
     rows = []
     with progress_bar(console) as bar:
         move, total, done = mover(bar, device, f"{device}: "), len(numbers) + len(routed), 0
+
+        def count(design, blocks):
+            move(done, total, f"{NUMBERS[name].title}, {design.rows} x {design.cols}")
+            return devices.count(family, design, blocks)
         for name in numbers:
-            move(done, total, f"{NUMBERS[name].title}, counting")
-            found = largest(name, partial(devices.count, family), there, share)
+            found = largest(name, count, there, share)
             done += 1
             clock = None
             if name in routed:
-                move(done, total, f"{NUMBERS[name].title}, placing")
+                move(done, total, f"{NUMBERS[name].title}, {found.counted.rows} x {found.counted.cols}, placing")
                 clock = _clock(found, device, seed, limit)
                 done += 1
             rows.append(found.as_dict() | (clock or {"clock": None}))

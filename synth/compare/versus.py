@@ -74,6 +74,12 @@ class Counted:
 Count = Callable[[Design, int], tuple[Use, int]]
 
 
+#: What a core has that costs: itself, and a number of it by rows and columns. Activations wait at the edge of the array
+#: in registers, a row longer than the one above it: as many as pairs of rows.
+TERMS = {"core": lambda rows, cols: 1, "row": lambda rows, cols: rows, "column": lambda rows, cols: cols,
+         "element": lambda rows, cols: rows * cols, "pair of rows": lambda rows, cols: rows * (rows - 1) / 2}
+
+
 @dataclass(frozen=True)
 class Model:
     """Cost of a core by its size.
@@ -81,26 +87,26 @@ class Model:
     Attributes
     ----------
     counted : tuple of Counted
-        What it was made from: four sizes whose multiplications are DSP blocks, and the first of these without any.
+        What it was made from: :func:`sizes` whose multiplications are DSP blocks, and the first with half of these.
     """
     counted: tuple[Counted, ...]
 
     @cached_property
     def costs(self) -> dict[str, dict[str, float]]:
-        """By kind of cell: the cost of a core, of a row, of a column, of an element, and of a product in LUTs."""
+        """By kind of cell: the cost of a core, of each of :data:`TERMS`, and of a product that is no DSP block."""
         *hard, low = self.counted
-        places = np.array([[1, each.rows, each.cols, each.rows * each.cols] for each in hard])
         found = {}
-        for name in ("luts", "flipflops", "rams", "dsps"):
-            values = [getattr(each.use, name) for each in hard]
-            core, row, col, element = np.linalg.lstsq(places, np.array(values, float), rcond=None)[0]
-            found[name] = {"core": core, "row": row, "column": col, "element": element,
-                           "product": (getattr(low.use, name) - getattr(hard[0].use, name)) / low.soft}
+        for name in asdict(low.use):
+            terms = [term for term in TERMS if term != "pair of rows" or name == "flipflops"]
+            places = np.array([[TERMS[term](each.rows, each.cols) for term in terms] for each in hard])
+            values = np.array([getattr(each.use, name) for each in hard], float)
+            found[name] = dict(zip(terms, map(float, np.linalg.lstsq(places, values, rcond=None)[0]), strict=True))
+            found[name]["product"] = (getattr(low.use, name) - getattr(hard[0].use, name)) / low.soft
         return found
 
     def use(self, rows: int, cols: int, blocks: int) -> Use:
         """What a core of a size would take where there are ``blocks`` DSP blocks."""
-        plain = {name: cost["core"] + cost["row"] * rows + cost["column"] * cols + cost["element"] * rows * cols
+        plain = {name: sum(cost[term] * of(rows, cols) for term, of in TERMS.items() if term in cost)
                  for name, cost in self.costs.items()}
         soft = max(0.0, (plain["dsps"] - blocks) / -self.costs["dsps"]["product"])
         return Use(**{name: value + soft * self.costs[name]["product"] for name, value in plain.items()})
@@ -166,16 +172,16 @@ def _counted(name, rows, cols, count, blocks):
 
 
 def sizes(name: str) -> list[tuple[int, int]]:
-    """Four sizes of cores that a model is made from."""
-    step = NUMBERS[name].step
-    rows = (step, 2 * step) if step > 1 else (2, 4)
-    return list(product(rows, (COLUMNS, 2 * COLUMNS)))
+    """Five sizes of cores that a model is made from."""
+    least = max(NUMBERS[name].step, 2)
+    return [*product((least, 2 * least), (COLUMNS, 2 * COLUMNS)), (4 * least, COLUMNS)]
 
 
 def fit(name: str, count: Count) -> Model:
-    """The model of a number, from five cores."""
+    """The model of a number, from six cores."""
     found = [_counted(name, *size, count, UNLIMITED) for size in sizes(name)]
-    return Model((*found, _counted(name, *sizes(name)[0], count, 0)))
+    # Half of the DSP blocks, so that the products of the array are no blocks; the wide ones of the side unit are.
+    return Model((*found, _counted(name, *sizes(name)[0], count, int(found[0].use.dsps) // 2)))
 
 
 def candidates(name: str, model: Model, device: Use, share: float) -> list[tuple[int, int]]:

@@ -27,11 +27,9 @@ class Multiplier:
     cell: str
     bits: tuple[int, int]
 
-    @property
-    def blocks(self) -> int:
-        """DSP blocks that it takes."""
-        a, b = (-(-width // ecp5.DSP_BITS) for width in self.bits)
-        return a * b
+    def blocks(self, sides: tuple[int, int] = ecp5.DSP_BITS) -> int:
+        """DSP blocks that it takes, whose operands have so many bits."""
+        return min(-(-a // sides[0]) * -(-b // sides[1]) for a, b in (self.bits, self.bits[::-1]))
 
 
 @dataclass
@@ -89,14 +87,14 @@ def memories(log: str) -> dict[str, str]:
     return {name.removeprefix(f"{serial.TOP}.dut."): kind for name, kind in found.items()}
 
 
-def soft(found: Iterable[Multiplier], budget: int) -> list[Multiplier]:
+def soft(found: Iterable[Multiplier], budget: int, sides: tuple[int, int] = ecp5.DSP_BITS) -> list[Multiplier]:
     """The multipliers that take no DSP blocks where there are ``budget``: the narrowest, the last ones of equals."""
     result, left = [], budget
     for each in sorted(found, key=lambda one: (-one.bits[0] * one.bits[1], _natural(one.cell))):
-        left -= each.blocks
+        left -= each.blocks(sides)
         if left < 0:
             result.append(each)
-            left += each.blocks
+            left += each.blocks(sides)
     return result
 
 

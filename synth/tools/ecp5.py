@@ -20,8 +20,8 @@ DEVICES = {
     "LFE5U-45F": Device("--45k", 43848, 72, 108),
     "LFE5U-85F": Device("--85k", 83640, 156, 208),
 }
-#: Bits of an operand of a DSP block.
-DSP_BITS = 18
+#: Bits of the operands of a DSP block.
+DSP_BITS = 18, 18
 #: Flattened, and the operands of multipliers as narrow as they may be; what stands in ``muls.il`` is then chosen from.
 COARSE = """read_verilog -sv unit.v
 synth_ecp5 -top {top} -run :coarse

@@ -14,7 +14,8 @@ from synth.tools import nextpnr
 
 
 @pytest.mark.parametrize("words, line", [
-    (["--versus", "--family", "ice40"], "--family ice40: must be one of ecp5"),
+    (["--versus", "--family", "ice40"], "--family ice40: must be one of ecp5, xc7, xcup"),
+    (["--versus", "--family", "xc7", "--place", "fp16"], "--place fp16: there is no router for xc7"),
     (["--versus", "--numbers", "fp17"], "--numbers fp17: must be of hbfp4, hbfp6, hbfp8, int8, fp16, bf16, fp32"),
     (["--versus", "--numbers", ""], "--numbers : must name one at least"),
     (["--versus", "--share", "0"], "--share 0: must be 1 to 100"),

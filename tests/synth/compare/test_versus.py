@@ -16,7 +16,8 @@ def count(design, blocks, bend=0.0):
     elements = design.rows * design.cols
     soft = max(0, elements + 2 - blocks)
     luts = 500 + 7 * design.rows + 90 * design.cols + 11 * elements + 30 * soft + bend * elements ** 2
-    return Use(luts, 400 + 25 * elements, design.cols, elements + 2 - soft), soft
+    flipflops = 400 + 25 * elements + 8 * design.rows * (design.rows - 1) / 2
+    return Use(luts, flipflops, design.cols, elements + 2 - soft), soft
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -31,6 +32,7 @@ def test_every_size_is_a_design(name):
 def test_model_is_exact_where_costs_are_linear(name):
     model = fit(name, count)
     assert model.costs["luts"] == pytest.approx({"core": 500, "row": 7, "column": 90, "element": 11, "product": 30})
+    assert model.costs["flipflops"]["pair of rows"] == pytest.approx(8)
     for rows, cols, blocks in ((8, 4, 34), (8, 4, 33), (64, 12, 40), (16, 8, 0)):
         use, _ = count(NUMBERS[name].design(rows, cols), blocks)
         assert asdict(model.use(rows, cols, blocks)) == pytest.approx(asdict(use))

@@ -32,7 +32,13 @@ def test_multipliers_of_a_netlist():
 
 @pytest.mark.parametrize("bits, blocks", [((8, 8), 1), ((18, 18), 1), ((19, 2), 2), ((24, 12), 2), ((24, 24), 4)])
 def test_blocks_of_a_multiplier(bits, blocks):
-    assert Multiplier("m", bits).blocks == blocks
+    assert Multiplier("m", bits).blocks() == blocks
+
+
+@pytest.mark.parametrize("bits, blocks", [
+    ((25, 18), 1), ((18, 25), 1), ((24, 24), 2), ((26, 19), 2), ((26, 26), 4), ((8, 8), 1)])
+def test_blocks_of_operands_of_two_widths(bits, blocks):
+    assert Multiplier("m", bits).blocks((25, 18)) == blocks
 
 
 @pytest.mark.parametrize("budget, chains", [
