@@ -7,7 +7,7 @@ from typing import Any
 
 from hbfp import describe
 from hbfp.design import ConflictError, Design
-from hbfp.isa.rdl import header, rdl
+from hbfp.isa.rdl import header_of, map_of, rdl
 from hbfp.isa.registers import described
 from hbfp.options import OPTIONS
 from hbfp.pods import PodsDesign
@@ -45,18 +45,13 @@ class Top:
         return tuple(name for name in describe.declared(self.description) if name not in OPTIONS)
 
 
-def _map(system):
-    """What decides which registers an accelerator has."""
-    return system.contexts, system.stochastic, system.dispatched, system.dispatch_ring
-
-
 #: Name on the command line -> what is built.
 TOPS = {"core": Top(Design, Core),
         "accelerator": Top(Accelerator, AcceleratorTop,
                            lambda system: {"accelerator": system,
-                                           "registers": described(*_map(system))},
-                           lambda system: {"registers.rdl": rdl(*_map(system)),
-                                          "hbfp_accelerator.h": header(*_map(system))}),
+                                           "registers": described(*map_of(system))},
+                           lambda system: {"registers.rdl": rdl(*map_of(system)),
+                                          "hbfp_accelerator.h": header_of(system)}),
         "pods": Top(PodsDesign, Pods)}
 
 

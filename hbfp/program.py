@@ -1,7 +1,8 @@
 """Programs of the accelerator as files: what the golden machine, the cycle model and the Verilog run alike.
 
-A file is a ZIP archive of three entries, stored as they are: ``program.json``, ``instructions.bin`` (64 bytes each,
-the lowest byte first) and ``memory.bin`` (the regions of DRAM, one after the other). Equal programs give equal bytes.
+A file is a ZIP archive of four entries, stored as they are: ``index.bin``, which C reads (:mod:`hbfp.index`),
+``program.json``, ``instructions.bin`` (64 bytes each, the lowest byte first) and ``memory.bin`` (the regions of DRAM,
+one after the other). Equal programs give equal bytes. Files without the first are read, too.
 """
 
 import io
@@ -17,6 +18,7 @@ from typing import Self
 
 from . import describe
 from .files import write
+from .index import index
 from .isa.instructions import ARGUMENTS, BYTES, IllegalInstruction, Instruction, Opcode, decode
 from .system import Accelerator
 from .values import OptionError, readable_file, refuse, shown
@@ -25,7 +27,7 @@ from .values import OptionError, readable_file, refuse, shown
 LAYOUTS, ROLES = ("word", "dense", "records"), ("input", "output", "weight", "inner")
 #: Of the file; a reader refuses others.
 VERSION = 1
-_HEADER, _INSTRUCTIONS, _MEMORY = ENTRIES = ("program.json", "instructions.bin", "memory.bin")
+ENTRIES, INDEX = ("program.json", "instructions.bin", "memory.bin"), "index.bin"
 #: A ZIP archive cannot say an earlier time; equal programs shall give equal bytes.
 _TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -56,15 +58,16 @@ def _no_archive(why):
 
 
 def _entries(data):
-    """The entries of a file; ProgramError unless it holds each once, stored, and no other."""
+    """The entries of a file, but the index; ProgramError unless it holds each once, stored, and no other."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             names = Counter(file.namelist())
-            if names != Counter(ENTRIES):
+            if names not in (Counter(ENTRIES), Counter((INDEX, *ENTRIES))):
                 raise _no_archive("it holds " + (shown(", ".join(names.elements())) or "nothing"))
             if any(each.compress_type != zipfile.ZIP_STORED for each in file.infolist()):
                 raise _no_archive("it is compressed")
-            return [file.read(name) for name in ENTRIES]
+            found = {name: file.read(name) for name in names}    # of the index, too: its check sum
+            return [found[name] for name in ENTRIES]
     except ProgramError:
         raise
     except Exception as error:    # zipfile answers broken archives with errors of many kinds
@@ -311,11 +314,11 @@ class Program:
                   "tensors": {name: asdict(tensor) for name, tensor in self.tensors.items()},
                   "layers": [asdict(layer) for layer in self.layers]} | {
                       name: value for name, value in (("seed", self.seed), ("requests", self.requests)) if value}
-        entries = (json.dumps(header, indent=1) + "\n").encode(), self.words(), b"".join(
+        entries = index(self), (json.dumps(header, indent=1) + "\n").encode(), self.words(), b"".join(
             region.data for region in self.memory)
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as file:
-            for name, data in zip(ENTRIES, entries, strict=True):
+            for name, data in zip((INDEX, *ENTRIES), entries, strict=True):
                 file.writestr(zipfile.ZipInfo(name, _TIME), data)
         return archive.getvalue()
 

@@ -1,5 +1,8 @@
 """The register map in SystemRDL, and as a C header."""
 
+from ..index import machine as machine_of
+from ..system import Accelerator
+from .instructions import ARGUMENTS
 from .registers import IDENTITY, SPAN, VERSION, WORD, Access, Cause, Field, registers
 
 #: How software and hardware may access a field.
@@ -27,12 +30,19 @@ def rdl(contexts: int = 1, stochastic: bool = False, dispatched: bool = False, r
     return "\n".join([*lines, "};"]) + "\n"
 
 
-def header(contexts: int = 1, stochastic: bool = False, dispatched: bool = False, ringed: bool = False) -> str:
-    """C header of :func:`~hbfp.isa.registers.registers`: addresses, masks and shifts of fields, causes."""
+def header(contexts: int = 1, stochastic: bool = False, dispatched: bool = False, ringed: bool = False,
+           machine: int = 0) -> str:
+    """C header of :func:`~hbfp.isa.registers.registers`: addresses, masks and shifts of fields, causes.
+
+    ``machine`` is the accelerator's hash (:func:`hbfp.index.machine`), of which 0 says nothing.
+    """
     lines = ["/* Registers of the HBFP accelerator: byte addresses from its base, bits, causes of errors. */",
              "#ifndef HBFP_ACCELERATOR_H", "#define HBFP_ACCELERATOR_H", "",
              f"#define HBFP_IDENTITY 0x{IDENTITY:08X}u", f"#define HBFP_VERSION {VERSION}u",
-             f"#define HBFP_SPAN {(contexts + dispatched) * SPAN}u", ""]
+             f"#define HBFP_SPAN {(contexts + dispatched) * SPAN}u", f"#define HBFP_CONTEXTS {contexts}u",
+             f"#define HBFP_CONTEXT_SPAN {SPAN}u    /* from a register of a context to that of the next */",
+             f"#define HBFP_ARGUMENTS {ARGUMENTS}u",
+             f"#define HBFP_MACHINE 0x{machine:08X}u    /* hash of the machine, as programs have it; 0: any */", ""]
     for register in registers(contexts, stochastic, dispatched, ringed):
         name = f"HBFP_REG_{register.name.upper()}"
         lines.append(f"#define {name} 0x{register.address:03X}u    /* {register.text} */")
@@ -42,3 +52,13 @@ def header(contexts: int = 1, stochastic: bool = False, dispatched: bool = False
                       f"#define {name}_{field.name.upper()}_MASK 0x{mask:08X}u    /* {field.text} */"]
     lines += ["", *(f"#define HBFP_CAUSE_{cause.name} {cause.value}u" for cause in Cause), "", "#endif"]
     return "\n".join(lines) + "\n"
+
+
+def map_of(accelerator: Accelerator) -> tuple[int, bool, bool, bool]:
+    """What decides which registers an accelerator has: the parameters of :func:`rdl`."""
+    return accelerator.contexts, accelerator.stochastic, accelerator.dispatched, accelerator.dispatch_ring
+
+
+def header_of(accelerator: Accelerator) -> str:
+    """The :func:`header` of an accelerator, with its hash."""
+    return header(*map_of(accelerator), machine_of(accelerator))
