@@ -12,8 +12,8 @@ from importlib import import_module
 
 from hbfp.extras import need
 
-COMMANDS = ("colocate", "dispatch", "gemms", "matrix", "operands", "pods", "programs", "random", "run", "train",
-            "words")
+COMMANDS = ("board", "colocate", "dispatch", "gemms", "matrix", "operands", "pods", "programs", "random", "run",
+            "train", "words")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

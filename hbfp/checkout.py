@@ -12,7 +12,7 @@ from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
 
 #: The parts of the project.
-PARTS = ("golden", "rtl", "gen", "cosim", "synth", "flow")
+PARTS = ("golden", "rtl", "gen", "runtime", "cosim", "synth", "flow")
 _INSIDE = Path(__file__).resolve().parent
 _BESIDE = _INSIDE.parent
 

@@ -7,7 +7,7 @@ import re
 from functools import cache
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PACKAGES = ("hbfp", "golden", "rtl", "gen", "cosim", "synth", "flow")
+PACKAGES = ("hbfp", "golden", "rtl", "gen", "runtime", "cosim", "synth", "flow")
 
 
 def files_of(name):
@@ -63,7 +63,7 @@ def _name(file, root):
 def naming(name):
     """Python files of ours in whose text the name of another file stands, such as a kernel, or one in which it does."""
     texts = {path: path.read_text() for folder in (*PACKAGES, "tests") for path in (ROOT / folder).rglob("*")
-             if path.suffix in (".py", ".cpp", ".h")}
+             if path.suffix in (".py", ".cpp", ".c", ".h")}
     found, new = set(), {name}
     while new:
         more = {path for path, text in texts.items() if any(word in text for word in new)} - found

@@ -32,7 +32,7 @@ def test_pages_that_are_named_exist():
 
 
 def test_files_that_pages_name_exist():
-    folders = "benchmarks|cosim|docs|flow|gen|golden|hbfp|rtl|synth|tests"
+    folders = "benchmarks|cosim|docs|flow|gen|golden|hbfp|rtl|runtime|synth|tests"
     assert [line for page in PAGES
             for line in missing(page, rf"`((?:{folders})/[\w/.-]+\.\w+)", ROOT)] == []
 

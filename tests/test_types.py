@@ -11,7 +11,7 @@ from hbfp.checkout import PARTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 #: Folders whose public functions have types.
-TYPED = ("hbfp", "golden", "gen", "synth", "cosim")
+TYPED = ("hbfp", "golden", "gen", "synth", "runtime", "cosim")
 FILES = sorted(path for part in TYPED for path in (ROOT / part).rglob("*.py"))
 
 
@@ -72,7 +72,8 @@ def test_types_agree(installed):
 def test_disagreement_is_seen(installed, tmp_path):
     wrong = tmp_path / "wrong.py"
     calls = {"hbfp.values": "flag('rows')", "hbfp.golden.noise": "mix(1)", "hbfp.gen.text": "rewritten('', ())",
-             "hbfp.synth.tools.recipes": "script('area', 'a.v', 'a')", "hbfp.cosim.manifest": "port_bytes(9)"}
+             "hbfp.synth.tools.recipes": "script('area', 'a.v', 'a')", "hbfp.cosim.manifest": "port_bytes(9)",
+             "hbfp.runtime.library": "compiler()"}
     wrong.write_text("".join(f"from {module} import {call.partition('(')[0]}\n\nX{number}: bytes = {call}\n"
                              for number, (module, call) in enumerate(calls.items())))
     found = mypy(installed, wrong)

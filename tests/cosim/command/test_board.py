@@ -1,0 +1,119 @@
+"""``cosim board``: networks by the C library, the files it writes, and the script that drives boards alike."""
+
+import hashlib
+import json
+import runpy
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cosim.__main__ import main
+from cosim.accelerator import board
+from cosim.command import board as command
+from golden.machine.machine import Machine
+from golden.machine.random_programs import random_program
+from hbfp.isa.registers import BY_NAME, parameters
+from hbfp.program import load
+from runtime.transport import REGISTERS
+from tests.cosim.accelerator.built import ACCELERATOR, LEVEL
+
+SCRIPT = Path(__file__).parents[3] / "docs/examples/board.py"
+SMALL = """\
+import torch
+
+
+def model():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(10, 6), torch.nn.ReLU(), torch.nn.Linear(6, 3))
+
+
+def inputs():
+    return (torch.ones(4, 10),)
+"""
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Builds that other tests have, too."""
+    monkeypatch.setattr(command, "Simulated", partial(board.Simulated, level=LEVEL))
+    monkeypatch.setattr(board, "Simulated", partial(board.Simulated, level=LEVEL))
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize("poll", [[], ["--poll"]])
+def test_any_network(quick, tmp_path, monkeypatch, capsys, poll):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(SMALL)
+    words = ["board", "mine.py", *ACCELERATOR.words(), "--program", "a.hbfp", "--json", "a.json", "--quiet", *poll]
+    assert main(words) == 0
+    found = json.loads(Path("a.json").read_text())
+    assert capsys.readouterr().out == (
+        f"12 numbers compared with PyTorch, 0 differ; {found['cycles']:,} cycles: passed\n")
+    assert (found["passed"], found["compared"], found["mismatches"]) == (True, 12, 0)
+    assert load("a.hbfp", ACCELERATOR).tensors
+
+
+@pytest.mark.cosim
+def test_digits(quick, tmp_path, monkeypatch, capsys):
+    """And what is said where one number is another."""
+    monkeypatch.chdir(tmp_path)
+    honest = command.recognise
+
+    def wrong(*arguments):
+        found, scores = honest(*arguments)
+        scores[7, 3] += 1
+        return found, scores
+    monkeypatch.setattr(command, "recognise", wrong)
+    assert main(["board", *ACCELERATOR.words(), "--json", "a.json", "--quiet"]) == 1
+    found = json.loads(Path("a.json").read_text())
+    lines = capsys.readouterr().out.splitlines()
+    assert found["right"] > 300 and lines[-1] == (
+        f"{found['right']} of 360 digits recognised; 3,600 numbers compared with PyTorch, 1 differ; "
+        f"{found['cycles']:,} cycles: FAILED")
+
+
+def digests(program):
+    """What the script prints of a program's outputs."""
+    machine = Machine(program)
+    machine.run()
+    return [f"{name}: {'x'.join(map(str, tensor.shape))} float32, sha256 "
+            f"{hashlib.sha256(machine.get(name).tobytes()).hexdigest()}"
+            for name, tensor in program.tensors.items() if tensor.role == "output"]
+
+
+@pytest.mark.cosim
+def test_the_script_on_the_simulated_machine(quick, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(SMALL)
+    assert main(["board", "mine.py", *ACCELERATOR.words(), "--program", "a.hbfp", "--quiet"]) == 0
+    cycles = capsys.readouterr().out.partition("; ")[2].split()[0]
+    runpy.run_path(str(SCRIPT))["main"](["a.hbfp"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{cycles.replace(',', '')} cycles, of which the array multiplied in ")
+    assert lines[1:] == digests(load("a.hbfp"))
+
+
+def test_the_script_on_mapped_memory(tmp_path, capsys):
+    """Registers in a file, which say that a program has ended: the script does the same there."""
+    page, words = 1 << 16, np.zeros(REGISTERS // 4, "<u4")
+    for name, value in (parameters(ACCELERATOR) | {"status": 2, "cycles": 7}).items():
+        words[BY_NAME[name].address // 4] = value
+    data = np.zeros(2 * page + (1 << 20), np.uint8)
+    data[page:page + REGISTERS] = words.view(np.uint8)
+    data.tofile(tmp_path / "mem")
+    random_program(ACCELERATOR, 0, 5).save(tmp_path / "a.hbfp")
+    runpy.run_path(str(SCRIPT))["main"]([str(tmp_path / "a.hbfp"), "--registers", hex(page), "--memory", hex(2 * page),
+                                         "--size", "0x100000", "--path", str(tmp_path / "mem")])
+    assert capsys.readouterr().out == "7 cycles, of which the array multiplied in 0\n"
+
+
+@pytest.mark.parametrize("words, line", [
+    (["none"], "MODEL none: Model must be one of mlp, "),
+    (["--program", "/dev/full"], "--program /dev/full: cannot be written"),
+    (["--latency", "x"], "--latency x: must be 1 to ")])
+def test_refused(words, line, capsys):
+    with pytest.raises(SystemExit):
+        main(["board", *words, "--quiet"])
+    assert capsys.readouterr().err.startswith(f"python -m cosim board: error: {line}")
