@@ -147,6 +147,8 @@ def verilog(emitter: Emitter, text: str = DEFAULT) -> str:
 
 
 def _head(cell, declared):
-    """The comment above a module, and its ports in order."""
-    head = f"module {cell.module}({', '.join(ports(cell, declared))});"
-    return comment(cell) + textwrap.fill(head, COLUMNS, subsequent_indent="  ", break_long_words=False)
+    """The comment above a module, and its ports in order; a name longer than a line stays behind its keyword."""
+    keyword, space = "module", "\0"
+    head = f"{keyword}{space}{cell.module}({', '.join(ports(cell, declared))});"
+    text = textwrap.fill(head, COLUMNS, subsequent_indent="  ", break_long_words=False)
+    return comment(cell) + text.replace(space, " ", 1)

@@ -20,6 +20,8 @@ from amaranth import Module
 from amaranth.lib.wiring import In, Out, Signature
 
 from gen.emit import Emitter, verilog
+from gen.heading import COLUMNS
+from gen.readable import TEXTS
 from gen.units import CORE_UNITS, make_unit
 from hbfp.format import ROUNDINGS
 from hbfp.options import design_from_values
@@ -262,6 +264,16 @@ def test_memories_have_no_values():
     text, = emitter.texts.values()
     assert re.search(r"cell \$meminit_v2 \S+\n +end\n", text)
     assert "initial" not in verilog(emitter)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_long_name_stays_behind_module(text):
+    """What reads the text looks for both in one line: areas, constraints, empty modules for synthesis."""
+    class Long(Wire):
+        module = "hbfp_wire_" + "x" * COLUMNS
+    emitter = Emitter()
+    emitter.convert(Long(4))
+    assert f"\nmodule {Long.module}(i,\n" in verilog(emitter, text)
 
 
 def test_wrong_names():
