@@ -52,6 +52,11 @@ def _without_memory_values() -> Iterator[None]:
 class Emitter:
     """A platform under which cells elaborate to instances; it gathers the RTLIL of each distinct one.
 
+    Parameters
+    ----------
+    sources : bool
+        Whether the RTLIL tells the lines that it came from, which the Verilog does not.
+
     Attributes
     ----------
     texts : dict of str to str
@@ -62,7 +67,8 @@ class Emitter:
         Module name -> how often it instantiates each other module.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, sources: bool = False) -> None:
+        self.sources = sources
         self.texts: dict[str, str] = {}
         self.cells: dict[str, Component] = {}
         self.uses: dict[str, dict[str, int]] = {}
@@ -83,7 +89,7 @@ class Emitter:
         self.cells[name], self.uses[name] = cell, {}
         self._open.append(cell)
         with _without_memory_values():
-            self.texts[name] = rtlil.convert(cell, name=name, platform=self, emit_src=False)
+            self.texts[name] = rtlil.convert(cell, name=name, platform=self, emit_src=self.sources)
         self._open.pop()
         return name
 
@@ -116,6 +122,11 @@ class Emitter:
         return {name: count for name, count in totals.items() if count}
 
 
+def netlists(emitter: Emitter) -> list[str]:
+    """RTLIL of everything that ``emitter`` gathered, parts before their users; memories have no initial values."""
+    return [_MEMORY_VALUES.sub("", each) for each in emitter.texts.values()]
+
+
 def verilog(emitter: Emitter, text: str = DEFAULT) -> str:
     """Verilog-2005 of everything that ``emitter`` gathered, as one of :data:`gen.readable.TEXTS`.
 
@@ -128,7 +139,7 @@ def verilog(emitter: Emitter, text: str = DEFAULT) -> str:
     """
     steps, people = TEXTS[text].steps, TEXTS[text].people
     removed = " ".join(f"-remove {name}" for name in _SOURCE_ATTRIBUTES + (() if people else _FIELDS))
-    texts = [_MEMORY_VALUES.sub("", each) for each in emitter.texts.values()]
+    texts = netlists(emitter)
     texts = [f"autoidx {FIRST_NUMBER}", *(map(in_source_order, texts) if people else texts)]
     script = [f"read_rtlil <<rtlil\n{each}\nrtlil" for each in texts]
     script += ["proc -nomux -norom", "memory_collect", f"attrmap {removed}", f"attrmap -modattr {removed}",

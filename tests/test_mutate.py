@@ -1,11 +1,20 @@
-"""Changes of a module, one place each: which there are, and what is said of one that no test sees."""
+"""Changes of our own code, one place each: which there are, what is said of them, and that tests see some of each part.
+"""
 
 import ast
 import json
+import re
+import subprocess
+import sys
 
 import pytest
 
-from tests import mutate
+from hbfp import files
+from rtl.lib.fifo import Fifo
+from tests.mutate import __main__ as mutate
+from tests.mutate import text
+from tests.mutate.netlist import Mutant, Netlist
+from tests.mutate.parts import PARTS
 
 TEXT = '''"""No change here: 1 + 2."""
 WIDTH = 1 + 2
@@ -20,7 +29,7 @@ class Part:
 
 
 def test_changes_are_one_place_each():
-    found = mutate.mutants(TEXT)
+    found = text.mutants(TEXT)
     assert [(each.line, each.before, each.after) for each in found] == [
         (8, "m.If(a & b)", "(m.If(a & b == 0))"), (8, "a & b", "(a | b)"),
         (9, "self.o.eq(Mux(a == 3, a + b, ~b))", "[]"),
@@ -32,20 +41,56 @@ def test_changes_are_one_place_each():
 
 def test_verdicts(tmp_path, capsys, monkeypatch):
     """A queue that hands on wrongly is seen; one that could count further than it does is not."""
-    every, out = mutate.mutants, tmp_path / "found.json"
+    every, out = text.mutants, tmp_path / "found.json"
 
-    def some(text):
-        lines = text.splitlines()
-        return [each for each in every(text) if each.before == "self.i.valid & self.i.ready" or (
+    def some(whole):
+        lines = whole.splitlines()
+        return [each for each in every(whole) if each.before == "self.i.valid & self.i.ready" or (
             each.before == "1" and lines[each.line - 1].lstrip().startswith("behind = Signal(range("))]
-    monkeypatch.setattr(mutate, "mutants", some)
+    monkeypatch.setattr(text, "mutants", some)
     assert mutate.main(["rtl/lib/fifo.py", "--json", str(out)]) == 1
-    (rows,) = json.loads(out.read_text()).values()
-    assert [each["verdict"] for each in rows] == [mutate.SURVIVED, mutate.SEEN]
+    (rows,) = json.loads(out.read_text())["files"].values()
+    assert [each["verdict"] for each in rows] == [text.SURVIVED, text.SEEN]
     assert f"rtl/lib/fifo.py:{rows[0]['line']}: 1  ->  2" in capsys.readouterr().out
 
 
 def test_what_cannot_be_judged():
-    assert mutate.tests_of("rtl/accelerator/writer.py") == ["tests/rtl/accelerator/test_accelerator.py"]
+    assert text.tests_of("rtl/accelerator/writer.py") == ["tests/rtl/accelerator/test_accelerator.py"]
     with pytest.raises(SystemExit):
         mutate.main(["rtl/none.py"])
+
+
+def test_what_changes_nothing_is_proved():
+    """In a queue: no change; a bit that counts turned round; a constant 0 that becomes 0, and 1."""
+    queue = Netlist(Fifo(3, 3))
+    every = queue.drawn(("fifo",), 60, 0)
+    assert len({each.words for each in every}) == 60 and not any(" CLK " in each.words for each in every)
+    assert queue.equal(Mutant("select -none", queue.top, ""), ("fifo",))
+    start = next(each.words for each in every if "$procmux" in each.words and "-port B" in each.words)
+    verdicts = {mode: queue.equal(Mutant(re.sub("-mode .*? (.*?)( -ctrlbit .*)?$", rf"-mode {mode} \1", start),
+                                         queue.top, ""), ("fifo",)) for mode in ("inv", "const0", "const1")}
+    assert verdicts == {"inv": False, "const0": True, "const1": False}
+
+
+#: Changes of every part of the accelerator with one context, and some of its tests.
+FEW = """
+import sys
+from tests.cosim.accelerator.built import ACCELERATOR
+from tests.mutate import __main__, parts
+test = "tests/rtl/accelerator/test_accelerator.py::test_"
+parts.DESIGNS["one context"] = parts.Programs(ACCELERATOR, *(test + name for name in (
+    "what_is_wrong_has_its_cause_and_number", "transfers_are_those_of_the_golden_machine",
+    "random_programs_are_those_of_the_golden_machine", "memory_may_lie_at_any_address", "bus_errors")))
+sys.exit(__main__.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.cosim
+def test_some_changes_of_every_part_are_seen(tmp_path):
+    out = tmp_path / "found.json"
+    done = subprocess.run([sys.executable, "-c", FEW, *PARTS, "--count", "1", "--json", str(out)], cwd=files.ROOT,
+                          capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stderr
+    rows = json.loads(out.read_text())["parts"]
+    assert list(rows) == list(PARTS) and all(row["changes"] == 1 for row in rows.values())
+    assert sum(row["seen"] for row in rows.values()) > len(PARTS) / 2, done.stdout

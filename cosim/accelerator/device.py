@@ -86,8 +86,8 @@ class Device(Model):
         folder = Path(__file__).parent
         sources = {name: (folder / name).read_text() for name in _SOURCES}
         sources["ports.h"] = f"#define BEAT {beat}\n#define TRACE {int(traced)}\n#define CONTEXTS {contexts}\n"
-        self.library = build_library(Path(verilog), top, sources, level=level, trace=waves is not None,
-                                     verilate=VERILATE, progress=progress)
+        self.library = self._built(Path(verilog), top, sources, level=level, trace=waves is not None,
+                                   verilate=VERILATE, progress=progress)
         self.memory, self.first = memory, 0    # the model writes into it
         self.beat, self.traced, self.contexts = beat, traced, contexts
         self._open(self.library, _functions(), memory.ctypes.data, len(memory), burst)
@@ -95,6 +95,10 @@ class Device(Model):
         if waves is not None:
             self._trace(waves)
         self.reset()
+
+    def _built(self, verilog, top, sources, **options):
+        """The library of a text and the C++ that drives it."""
+        return build_library(verilog, top, sources, **options)
 
     @property
     def counts(self) -> tuple[int, int, int]:

@@ -65,10 +65,10 @@ def reachable(component, name, port, steps, seconds=600):
         lines += [f"(declare-const s{step} |top_s|)", f"(assert (not (|top_n rst| s{step})))",
                   f"(assert (|top_t| s{step - 1} s{step}))" if step else "(assert (|top_i| s0))"]
     lines.append("(assert (or " + " ".join(f"(|top_n {port}| s{step})" for step in range(steps + 1)) + "))")
-    answer = _bitwuzla("\n".join(lines), seconds)
-    if answer == "unknown":
+    found = answer("\n".join(lines), seconds)
+    if found == "unknown":
         raise TimeoutError(f"no answer for {name} within {seconds} s")
-    return answer == "sat"
+    return found == "sat"
 
 
 def proved(component, name, law, definitions="", seconds=300, solver="bitwuzla"):
@@ -94,13 +94,14 @@ def proved(component, name, law, definitions="", seconds=300, solver="bitwuzla")
     """
     text = f"{smt(component, name)}\n{definitions}\n(assert (not {law}))\n"
     files.write(files.build() / "formal" / f"{name}_law.smt2", text)
-    answer = {"bitwuzla": _bitwuzla, "z3": _z3}[solver](text, seconds)
-    if answer == "unknown":
+    found = {"bitwuzla": answer, "z3": _z3}[solver](text, seconds)
+    if found == "unknown":
         raise TimeoutError(f"no answer for {name} within {seconds} s")
-    return answer == "unsat"
+    return found == "unsat"
 
 
-def _bitwuzla(text, seconds):
+def answer(text, seconds):
+    """What Bitwuzla says of SMT-LIB text within some seconds: ``sat``, ``unsat`` or ``unknown``."""
     options = bitwuzla.Options()
     options.set(bitwuzla.Option.TIME_LIMIT_PER, seconds * 1000)
     parser = bitwuzla.Parser(bitwuzla.TermManager(), options)

@@ -4,16 +4,22 @@
 Covers: rtl/accelerator/fields.py, rtl/accelerator/issue.py, rtl/accelerator/legal.py, rtl/accelerator/sizes.py.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
+from amaranth import Module
+from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
+from golden.machine.random_programs import random_program
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import (
     ENDS,
     EXTRAS,
     FIELDS,
+    HEADER,
     WORD,
     IllegalInstruction,
     Instruction,
@@ -21,11 +27,14 @@ from hbfp.isa.instructions import (
     Unit,
     Wait,
     decode,
+    width,
 )
-from hbfp.isa.legal import check
+from hbfp.isa.legal import check, sizes
 from hbfp.system import Accelerator
 from rtl.accelerator.fields import held_fields, offered_fields
 from rtl.accelerator.issue import HOLDING, Issue
+from rtl.accelerator.legal import illegal
+from rtl.lib.component import Component
 from tests.cases import sweep
 
 from ..drive import bits
@@ -84,6 +93,37 @@ def words(rng, count):
     return found
 
 
+def turned(system, programs=4, bases=3):
+    """Legal instructions with every bit turned round, and some with each field at its ends and about powers of two.
+
+    They are those of random programs, and the simplest of each opcode with waits, and with any two flags.
+    """
+    found, words, rng = {}, [], np.random.default_rng(0)
+    for seed in range(programs):
+        for one in random_program(system, seed, 60).instructions:
+            found.setdefault((one.opcode, bool(one.waits)), []).append(one)
+    for every in found.values():
+        for one in every[:1] + [every[n] for n in rng.permutation(len(every))[:bases]]:
+            word, start = one.encode(), width(HEADER)
+            words += [word ^ 1 << bit for bit in range(WORD)]
+            for field in FIELDS[one.opcode]:
+                edges = {value for k in range(field.width) for value in (1 << k, (1 << k) - 1)}
+                mask = (1 << field.width) - 1
+                words += [word & ~(mask << start) | (edge & mask) << start for edge in sorted(edges)]
+                start += field.width
+    for opcode in Opcode:
+        flags = [field.name for field in FIELDS[opcode] if field.width <= 2]
+        end = width(HEADER) + width(FIELDS[opcode])
+        for one, other in {("", ""), *((one, other) for one in flags for other in flags if one <= other)}:
+            values = simple(opcode, rng) | {name: 1 for name in (one, other) if name}
+            word = Instruction(opcode, values).encode()
+            if legal(word, system):
+                words += [word, *(word ^ 1 << bit for bit in range(end))]
+                words += [Instruction(opcode, values, waits).encode() for waits in (
+                    (Wait(Unit.LOAD, 1),), (Wait(Unit.VECTOR, 7), Wait(Unit.STORE, 9)))]
+    return list(dict.fromkeys(words))
+
+
 def packed(one, fields):
     """Some of an instruction's fields, one behind the other."""
     value = position = 0
@@ -133,6 +173,41 @@ def test_illegal_is_what_the_instruction_set_says(system):
             seen.add((word & 15, good))
         assert seen >= {(int(opcode), good) for opcode in Opcode for good in (False, True)}
     simulate(bench, system)
+
+
+class Decode(Component):
+    """What is said of a word, without queues."""
+    kind = module = "decode"
+
+    @dataclass(frozen=True)
+    class Parameters:
+        system: Accelerator
+
+    @staticmethod
+    def ports(params):
+        return {"word": In(WORD), "wrong": Out(1)}
+
+    def body(self, platform):
+        m = Module()
+        m.d.comb += self.wrong.eq(illegal(m, self.word, sizes(self.params.system)))
+        return m
+
+
+@pytest.mark.parametrize("system", [DRAWING, SYSTEM, WIDE])
+def test_every_bit_of_every_instruction_is_looked_at(system):
+    decoder = Decode(system)
+
+    async def bench(ctx):
+        seen = set()
+        for word in turned(system):
+            ctx.set(decoder.word, word)
+            good = legal(word, system)
+            assert ctx.get(decoder.wrong) == (not good), hex(word)
+            seen.add((word & 15, good))
+        assert seen >= {(int(opcode), good) for opcode in Opcode for good in (False, True)}
+    sim = Simulator(decoder)
+    sim.add_testbench(bench)
+    sim.run()
 
 
 @pytest.mark.parametrize("seed", sweep(3, range(3)))

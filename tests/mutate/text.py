@@ -1,4 +1,4 @@
-"""Changes one place of a module after the other, and says whether its tests see it: ``python -m tests.mutate FILE``.
+"""Changes of a module's text, one place after the other: ``python -m tests.mutate FILE``.
 
 Places are operators, comparisons, constants, conditions, choices and assignments in functions of the module, drawn by
 a seed. Its tests are those of ``make test`` that have its name or say that they cover it (``tests/test_mirror.py``).
@@ -6,7 +6,6 @@ They run on a copy of the tracked files; what a change breaks before anything is
 changes nothing that its tests look at: a hole in them, or a place that makes no difference, which a person must say.
 """
 
-import argparse
 import ast
 import os
 import random
@@ -27,9 +26,9 @@ from rich.table import Table
 
 from hbfp import files
 
-from .test_mirror import COVERED, MODULES, mirrored
+from ..test_mirror import COVERED, mirrored
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 BINARY: dict[type, type] = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
                             ast.BitXor: ast.BitOr, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.Mult: ast.Add}
 COMPARED: dict[type, type] = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE,
@@ -137,35 +136,19 @@ def run(module: str, chosen: list[Mutant], limit: float, console: Console) -> No
             mutant.verdict = judge(folder, tests, limit)
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the command; the exit status is 1 if a change survives."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutate", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("module", nargs="+", choices=MODULES, metavar="FILE", help="such as rtl/lib/fifo.py")
-    parser.add_argument("--count", type=int, default=20, metavar="N", help="changes of each (default 20)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="which of them (default 0)")
-    parser.add_argument("--limit", type=float, default=1200, metavar="SECONDS", help="for the tests of one of them")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all of it there")
-    args, console, found = parser.parse_args(argv), Console(highlight=False), {}
-    if args.count < 1:
-        parser.error(f"--count {args.count}: must be 1 or more")
-    table = Table("module", "changes", *VERDICTS)
-    for module in args.module:
+def judged(modules: list[str], count: int, seed: int, limit: float, console: Console) -> dict[str, list[dict]]:
+    """Judge changes of modules, drawn by a seed, and print them; what came of each."""
+    table, found = Table("module", "changes", *VERDICTS), {}
+    for module in modules:
         every = mutants((ROOT / module).read_text())
-        picked = sorted(random.Random(args.seed).sample(range(len(every)), min(args.count, len(every))))
-        found[module] = [every[number] for number in picked]
-        run(module, found[module], args.limit, console)
-        counts = Counter(each.verdict for each in found[module])
+        picked = sorted(random.Random(seed).sample(range(len(every)), min(count, len(every))))
+        chosen = [every[number] for number in picked]
+        run(module, chosen, limit, console)
+        counts = Counter(each.verdict for each in chosen)
         table.add_row(module, f"{len(picked)} of {len(every)}", *(str(counts[name]) for name in VERDICTS))
-        for each in found[module]:
+        for each in chosen:
             if each.verdict == SURVIVED:
                 console.print(f"{module}:{each.line}: {each.before}  ->  {each.after}", markup=False, soft_wrap=True)
+        found[module] = [{key: value for key, value in asdict(each).items() if key != "text"} for each in chosen]
     console.print(table)
-    if args.json:
-        files.write_json(args.json, {module: [{key: value for key, value in asdict(each).items() if key != "text"}
-                                              for each in rows] for module, rows in found.items()})
-    return int(any(each.verdict == SURVIVED for rows in found.values() for each in rows))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return found

@@ -1,0 +1,129 @@
+"""Changes one place after the other, and says whether the tests of ``make test`` see it: ``python -m tests.mutate``.
+
+A part of the accelerator, such as ``reader``, is changed in its netlist, in one design with one context and in one
+with a dispatcher; a change that no test sees is left out if Yosys proves that it changes nothing. What came of a
+change is kept below ``build/mutants`` until the netlist is another; what survives is judged again when a test is.
+A file, such as ``rtl/lib/fifo.py``, is changed in its text (:mod:`tests.mutate.text`).
+"""
+
+import argparse
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from hbfp import files
+from tests.test_mirror import MODULES
+
+from . import text
+from .netlist import Mutant
+from .parts import DESIGNS, PARTS
+
+#: What came of a change: a test failed; none did, and it is proved to change nothing, or not.
+VERDICTS = SEEN, EQUAL, SURVIVED = "seen", "equal", "survived"
+#: No test sees it, and no proof was tried as yet.
+LEFT = "left"
+#: Share of the changes that are not equal which tests have to see.
+ENOUGH = 0.97
+
+
+class Kept:
+    """Verdicts of the changes of a design that are known, in a file; those of survivors while the tests are the same.
+    """
+
+    def __init__(self, name: str) -> None:
+        design = DESIGNS[name]
+        self.path = files.build() / "mutants" / f"{files.key(name, design.netlist.text)}.json"
+        self.tests = files.digest(files.ROOT / test.split("::")[0] for test in design.tests)
+        self.found = json.loads(self.path.read_text()) if self.path.exists() else {}
+
+    def recall(self, mutant: Mutant) -> bool:
+        """Whether the verdict of a change is known; the change has it then."""
+        verdict, test, tests = self.found.get(mutant.words, ("", "", ""))
+        if verdict in (LEFT, SURVIVED) and tests != self.tests:
+            return False
+        mutant.verdict, mutant.test = verdict, test
+        return bool(verdict)
+
+    def keep(self, mutant: Mutant) -> None:
+        """Write down what came of a change."""
+        self.found[mutant.words] = (mutant.verdict, mutant.test, self.tests)
+        files.write_json(self.path, self.found)
+
+
+def changes(parts: list[str], count: int, seed: int) -> dict[str, dict[str, list[Mutant]]]:
+    """Design -> part -> its changes; ``count`` of each part in all."""
+    found: dict[str, dict[str, list[Mutant]]] = {}
+    for part in parts:
+        designs = PARTS[part].designs
+        for number, design in enumerate(designs):
+            share = (count + len(designs) - 1 - number) // len(designs)
+            if share:
+                found.setdefault(design, {})[part] = DESIGNS[design].netlist.drawn(PARTS[part].kinds, share, seed)
+    return found
+
+
+def judged(name: str, parts: dict[str, list[Mutant]], console: Console) -> list[tuple[Kept, str, Mutant]]:
+    """Judge the changes of a design; those that are to be proved equal, with their part."""
+    kept, every = Kept(name), [(part, mutant) for part, mutants in parts.items() for mutant in mutants]
+    open_ = [(part, mutant) for part, mutant in every if not kept.recall(mutant)]
+    if open_:
+        judge = DESIGNS[name].judges([mutant for _, mutant in open_])
+        for number, (_, mutant) in enumerate(track(open_, name, console=console, transient=True), 1):
+            mutant.test = judge(number)
+            mutant.verdict = SEEN if mutant.test else LEFT
+            kept.keep(mutant)
+    return [(kept, part, mutant) for part, mutant in every if mutant.verdict == LEFT]
+
+
+def netlists(parts: list[str], count: int, seed: int, console: Console) -> dict[str, dict]:
+    """Judge changes of parts; the figures of each and its survivors."""
+    found, rows = changes(parts, count, seed), {}
+    left = [(name, *each) for name, chosen in found.items() for each in judged(name, chosen, console)]
+    for name, kept, part, mutant in track(left, "proofs", console=console, transient=True):
+        equal = DESIGNS[name].netlist.equal(mutant, PARTS[part].kinds)
+        mutant.verdict = EQUAL if equal else SURVIVED
+        kept.keep(mutant)
+    table = Table("part", "changes", *VERDICTS, "seen, %")
+    for part in parts:
+        mutants = [(name, mutant) for name, chosen in found.items() for mutant in chosen.get(part, ())]
+        counts = Counter(mutant.verdict for _, mutant in mutants)
+        share = counts[SEEN] / max(1, counts[SEEN] + counts[SURVIVED])
+        rows[part] = {"changes": len(mutants), **{each: counts[each] for each in VERDICTS}, "share": share,
+                      "survivors": [[name, mutant.words, mutant.source] for name, mutant in mutants
+                                    if mutant.verdict == SURVIVED]}
+        table.add_row(part, str(len(mutants)), *(str(counts[each]) for each in VERDICTS), f"{100 * share:.1f}")
+        for name, words, source in rows[part]["survivors"]:
+            console.print(f"{part}, {name}: {words}  {source}", markup=False, soft_wrap=True)
+    console.print(table)
+    return rows
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; the exit status is 1 if tests see too few changes of a part, or not all of a file."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutate", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="+", choices=[*PARTS, *MODULES], metavar="PART|FILE",
+                        help=f"{', '.join(PARTS)}, or a file such as rtl/lib/fifo.py")
+    parser.add_argument("--count", type=int, default=20, metavar="N", help="changes of each (default 20)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="which of them (default 0)")
+    parser.add_argument("--limit", type=float, default=1200, metavar="SECONDS", help="for the tests of one of a file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all of it there")
+    args, console = parser.parse_args(argv), Console(highlight=False)
+    if args.count < 1:
+        parser.error(f"--count {args.count}: must be 1 or more")
+    parts, modules = [each for each in args.what if each in PARTS], [each for each in args.what if each not in PARTS]
+    found = {"parts": netlists(parts, args.count, args.seed, console) if parts else {},
+             "files": text.judged(modules, args.count, args.seed, args.limit, console) if modules else {}}
+    if args.json:
+        files.write_json(args.json, found)
+    return int(any(row["share"] < ENOUGH for row in found["parts"].values())
+               or any(each["verdict"] == text.SURVIVED for rows in found["files"].values() for each in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

