@@ -4,18 +4,20 @@
 #define LOCAL 0x04034B50u    /* "PK", 3, 4: the head of an entry */
 #define HEAD 30u
 
-/* CRC-32, four bits at a time. */
-static uint32_t check_sum(const uint8_t *data, size_t bytes)
+/* The table of CRC-32, for a byte at a time; it is made for each file, as a constant one would take a kilobyte. */
+static void make_table(uint32_t table[256])
 {
-    static const uint32_t table[16] = {
-        0x00000000u, 0x1DB71064u, 0x3B6E20C8u, 0x26D930ACu, 0x76DC4190u, 0x6B6B51F4u, 0x4DB26158u, 0x5005713Cu,
-        0xEDB88320u, 0xF00F9344u, 0xD6D6A3E8u, 0xCB61B38Cu, 0x9B64C2B0u, 0x86D3D2D4u, 0xA00AE278u, 0xBDBDF21Cu};
-    uint32_t sum = 0xFFFFFFFFu;
-    for (size_t i = 0; i < bytes; ++i) {
-        sum ^= data[i];
-        sum = sum >> 4 ^ table[sum & 15u];
-        sum = sum >> 4 ^ table[sum & 15u];
+    for (uint32_t byte = 0; byte < 256u; ++byte) {
+        uint32_t sum = byte;
+        for (uint32_t bit = 0; bit < 8u; ++bit) sum = sum >> 1 ^ ((0u - (sum & 1u)) & 0xEDB88320u);
+        table[byte] = sum;
     }
+}
+
+static uint32_t check_sum(const uint32_t table[256], const uint8_t *data, size_t bytes)
+{
+    uint32_t sum = 0xFFFFFFFFu;
+    for (const uint8_t *end = data + bytes; data != end; ++data) sum = sum >> 8 ^ table[(sum ^ *data) & 0xFFu];
     return ~sum;
 }
 
@@ -74,18 +76,29 @@ static int index_holds(const struct hbfp_file *file)
 int hbfp_file(struct hbfp_file *file, const void *data, size_t bytes)
 {
     const uint8_t *at = data;
+    uint32_t table[256];
     if (!file || !data) return HBFP_E_ARGUMENT;
+    const struct {
+        const char *name;
+        const uint8_t **entry;
+        uint32_t *bytes;
+    } wanted[] = {{"index.bin", &file->index, &file->index_bytes},
+                  {"instructions.bin", &file->instructions, &file->instruction_bytes},
+                  {"memory.bin", &file->memory, &file->memory_bytes}};
     file->index = file->instructions = file->memory = NULL;
+    make_table(table);
     while (bytes >= HEAD && hbfp_word(at, 0) == LOCAL) {
         uint32_t flags = at[6], method = at[8] | (uint32_t)at[9] << 8;
         uint32_t sum = hbfp_half(at + 14), size = hbfp_half(at + 22), stored = hbfp_half(at + 18);
         uint32_t name = at[26] | (uint32_t)at[27] << 8, before = HEAD + name + (at[28] | (uint32_t)at[29] << 8);
         if (flags & 8u || method || stored != size || before > bytes || size > bytes - before) return HBFP_E_FORMAT;
         const uint8_t *entry = at + before;
-        if (check_sum(entry, size) != sum) return HBFP_E_DAMAGED;
-        if (named(at + HEAD, name, "index.bin")) file->index = entry, file->index_bytes = size;
-        if (named(at + HEAD, name, "instructions.bin")) file->instructions = entry, file->instruction_bytes = size;
-        if (named(at + HEAD, name, "memory.bin")) file->memory = entry, file->memory_bytes = size;
+        for (uint32_t i = 0; i < sizeof wanted / sizeof *wanted; ++i) {
+            if (!named(at + HEAD, name, wanted[i].name)) continue;
+            if (check_sum(table, entry, size) != sum) return HBFP_E_DAMAGED;
+            *wanted[i].entry = entry;
+            *wanted[i].bytes = size;
+        }
         at = entry + size;
         bytes -= before + size;
     }

@@ -2,7 +2,9 @@
 
 The library of runtime/ is compiled for this machine, and reaches the Verilated accelerator through its registers, its
 DRAM and its interrupt, as it does on a board. MODEL is as for python -m cosim run. With mlp, the default, a program in
-C recognises the 360 test images of the digits (runtime/examples/digits.c): how many are right, and the cycles.
+C recognises the 360 test images of the digits (runtime/examples/digits.c): how many are right, and the cycles. With
+--cpu that program is firmware of PicoRV32, a RISC-V CPU in Verilog beside the accelerator: bus and memory of both are
+simulated, too. It needs the extra cpu.
 """
 
 import argparse
@@ -22,7 +24,7 @@ from hbfp.options import add_system_options, system_from_args
 from hbfp.runtime.device import Device, DeviceError
 from hbfp.runtime.library import CompilerError
 from hbfp.system import Accelerator
-from hbfp.values import writable_file, writing
+from hbfp.values import OptionError, writable_file, writing
 
 from ..accelerator.board import Simulated, recognise
 from ..accelerator.device import BusError, Timing
@@ -35,6 +37,7 @@ from ..simulate.verilator import BuildError
 EXAMPLES = """\
 examples:
   python -m cosim board --rows 8 --block 1,8              digits, by a program in C
+  python -m cosim board --rows 8 --block 1,8 --cpu        the same program on a simulated CPU
   python -m cosim board cnn --rows 8 --block 1,8 --poll   another network; the status is polled
 """
 #: The network that the program in C is for.
@@ -51,6 +54,7 @@ def make_parser() -> Parser:
     group = parser.add_argument_group("board")
     add_memory_options(group)
     group.add_argument("--poll", action="store_true", help="poll the status in place of waiting for the interrupt")
+    group.add_argument("--cpu", action="store_true", help=f"let a simulated CPU run the program in C ({DIGITS} alone)")
     group.add_argument("--program", metavar="FILE", help="also keep the program, as a board takes it")
     group.add_argument("--json", metavar="FILE", help="also write the results there")
     group.add_argument("--quiet", action="store_true", help="no progress bars")
@@ -62,6 +66,8 @@ def prepare(args: argparse.Namespace) -> Callable[[], int]:
     for name in ("program", "json"):
         if getattr(args, name) is not None:
             setattr(args, name, writable_file(name, getattr(args, name)))
+    if args.cpu and args.model != DIGITS:
+        raise OptionError(f"--cpu must be given with {DIGITS} alone, for which the firmware is")
     accelerator = system_from_args(args, Accelerator)
     return partial(_work, args, accelerator, Timing(*memory_from_args(args, accelerator)))
 
@@ -78,12 +84,18 @@ def _work(args, accelerator, timing):
             with writing("program", args.program):
                 program.save(args.program)
         bar("generate")
-        with Simulated(accelerator, room(program)[0], timing=timing, progress=bar("build the model")) as board:
-            bar("run")
-            total, told = (_digits if args.model == DIGITS else _network)(board, lowered, not args.poll)
+        building = bar("build the model")
+        if args.cpu:
+            total, told = _on_cpu(lowered, not args.poll, timing, building)
+        else:
+            with Simulated(accelerator, room(program)[0], timing=timing, progress=building) as board:
+                bar("run")
+                total, told = (_digits if args.model == DIGITS else _network)(board, lowered, not args.poll)
+    if "said" in told:
+        console.print(told["said"], markup=False, soft_wrap=True, end="")
     for line in total.first[:5]:
         console.print(line, markup=False, soft_wrap=True)
-    passed = total.compared > 0 and not total.mismatches
+    passed = total.compared > 0 and not total.mismatches and not told.get("code")
     right = f"{told['right']} of {told['images']} digits recognised; " if "right" in told else ""
     console.print(f"{right}{total.compared:,} numbers compared with PyTorch, {total.mismatches:,} differ; "
                   f"{told['cycles']:,} cycles: {'[green]passed' if passed else '[red]FAILED'}", soft_wrap=True)
@@ -105,15 +117,33 @@ def _network(board, lowered, interrupts):
 
 def _digits(board, lowered, interrupts):
     """What they say of the digits, by the program in C."""
+    found, scores = recognise(board, lowered.program, *_images(), interrupts)
+    return _total(lowered, scores), {"cycles": found.cycles, "images": found.images, "right": found.right}
+
+
+def _on_cpu(lowered, interrupts, timing, progress):
+    """What they say of the digits, by that program as firmware."""
+    from ..system.run import recognise as by_firmware
+
+    ran = by_firmware(lowered.program, *_images(), interrupts=interrupts, timing=timing, progress=progress)
+    return _total(lowered, ran.scores), {"cycles": ran.cycles, "said": ran.said, "code": ran.code}
+
+
+def _images():
+    """Images and classes of the digits."""
     from hbfp.golden.study.tasks import load  # takes torch
 
     _, _, images, classes = load("digits")
-    found, scores = recognise(board, lowered.program, images.numpy(), classes.numpy(), interrupts)
+    return images.numpy(), classes.numpy()
+
+
+def _total(lowered, scores):
+    """A network's one output, compared."""
     (name, want), = ((name, values) for name, values in lowered.expected.items()
                      if lowered.program.tensors[name].role == "output")
     total = Comparison()
     total.add(name, scores, np.ascontiguousarray(want, np.float32))
-    return total, {"cycles": found.cycles, "images": found.images, "right": found.right}
+    return total
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import runpy
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ import pytest
 from cosim.__main__ import main
 from cosim.accelerator import board
 from cosim.command import board as command
+from cosim.system import run as system
 from golden.machine.machine import Machine
 from golden.machine.random_programs import random_program
 from hbfp.isa.registers import BY_NAME, parameters
@@ -34,9 +35,14 @@ def inputs():
 """
 
 
+#: Networks that were trained and lowered before.
+known = cache(command.lowered_network)
+
+
 @pytest.fixture
 def quick(monkeypatch):
     """Builds that other tests have, too."""
+    monkeypatch.setattr(command, "lowered_network", known)
     monkeypatch.setattr(command, "Simulated", partial(board.Simulated, level=LEVEL))
     monkeypatch.setattr(board, "Simulated", partial(board.Simulated, level=LEVEL))
 
@@ -72,6 +78,28 @@ def test_digits(quick, tmp_path, monkeypatch, capsys):
     assert found["right"] > 300 and lines[-1] == (
         f"{found['right']} of 360 digits recognised; 3,600 numbers compared with PyTorch, 1 differ; "
         f"{found['cycles']:,} cycles: FAILED")
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize("code, wrong", [(0, 0), (7, 0), (0, 1)])
+def test_digits_on_a_cpu(quick, tmp_path, monkeypatch, capsys, code, wrong):
+    """What firmware says is printed; neither an error of it nor a wrong number passes. The CPU itself: test_run.py."""
+    monkeypatch.chdir(tmp_path)
+    want, = (values for name, values in known("mlp", ACCELERATOR).expected.items()
+             if known("mlp", ACCELERATOR).program.tensors[name].role == "output")
+    scores = np.array(want)
+    scores[5, 5] += wrong
+
+    def ran(program, images, classes, *, interrupts, timing, progress):
+        assert interrupts and images.shape == (360, 64) and classes.shape == (360,)
+        return system.Ran("9 digits\n", code, 1234, scores)
+    monkeypatch.setattr(system, "recognise", ran)
+    failed = bool(code or wrong)
+    assert main(["board", *ACCELERATOR.words(), "--cpu", "--json", "a.json", "--quiet"]) == failed
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "9 digits" and lines[-1] == (
+        f"3,600 numbers compared with PyTorch, {wrong} differ; 1,234 cycles: {'FAILED' if failed else 'passed'}")
+    assert json.loads(Path("a.json").read_text())["code"] == code
 
 
 def digests(program):
@@ -111,6 +139,7 @@ def test_the_script_on_mapped_memory(tmp_path, capsys):
 
 @pytest.mark.parametrize("words, line", [
     (["none"], "MODEL none: Model must be one of mlp, "),
+    (["cnn", "--cpu"], "--cpu must be given with mlp alone, for which the firmware is"),
     (["--program", "/dev/full"], "--program /dev/full: cannot be written"),
     (["--latency", "x"], "--latency x: must be 1 to ")])
 def test_refused(words, line, capsys):

@@ -1,0 +1,157 @@
+"""A program on a CPU beside the accelerator: firmware, network and images in one memory, and what came of it."""
+
+import ctypes
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from hbfp import files
+from hbfp.program import Program
+
+from ..accelerator.device import VERILATE, BusError, Timing
+from ..accelerator.host import PAGE, room
+from ..emit import emit_accelerator
+from ..simulate.model import Model
+from ..simulate.verilator import BuildError, Progress, build_library
+from . import firmware
+from .top import system
+
+#: Where the firmware finds what it is to do, and where what it works with begins.
+BOARD, DATA = 0x10_0000, 0x10_1000
+#: Cycles at a time.
+_STRETCH = 1_000_000
+#: What Verilator says of picorv32.v.
+_PICORV32 = ("-Wno-TIMESCALEMOD", "-Wno-PINMISSING")
+_ENDED, _LIMIT, _BROKEN, _TRAPPED, _OUTSIDE = range(5)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of firmware.
+
+    Attributes
+    ----------
+    said : str
+        What it has printed.
+    code : int
+        What it has returned.
+    cycles : int
+        From reset to its end.
+    scores : ndarray of float32
+        The network's output.
+    """
+    said: str
+    code: int
+    cycles: int
+    scores: np.ndarray
+
+
+def picorv32() -> Path:
+    """The CPU's Verilog, of a wheel of PyPI; BuildError without it."""
+    found = find_spec("pythondata_cpu_picorv32")
+    if found is None or found.origin is None:
+        raise BuildError("pythondata-cpu-picorv32 is missing: pip install 'hbfp[cpu]'")
+    return Path(found.origin).parent / "verilog" / "picorv32.v"
+
+
+class System(Model):
+    """A Verilated system of CPU and accelerator, behind its reset.
+
+    Parameters
+    ----------
+    program : Program
+        Whose accelerator it is.
+    memory : ndarray of uint8
+        From address 0 on, for both.
+    timing : Timing
+        Speed of the accelerator's way to it.
+    level, progress
+        As for :class:`~cosim.accelerator.device.Device`.
+
+    Raises
+    ------
+    BuildError
+        If a tool or the CPU is missing, or a tool fails.
+    """
+
+    def __init__(self, program: Program, memory: np.ndarray, *, timing: Timing | None = None, level: str = "-O3",
+                 progress: Progress | None = None) -> None:
+        accelerator, timing, self.memory = program.accelerator, timing or Timing(), memory
+        text, top = system(emit_accelerator(accelerator), picorv32())
+        verilog = files.build() / "designs" / f"{top[:100]}-{files.key(text)[:12]}.v"
+        files.write(verilog, text.encode())
+        here, dram = Path(__file__).parent, Path(__file__).parents[1] / "accelerator" / "dram.h"
+        sources = {"driver.cpp": (here / "driver.cpp").read_text(), "dram.h": dram.read_text(),
+                   "ports.h": f"#define BEAT {accelerator.beat}\n"}
+        library = build_library(verilog, top, sources, level=level, verilate=(*VERILATE, *_PICORV32),
+                                progress=progress)
+        handle, text_, u64, u32 = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint32
+        self._open(library, (
+            ("open", handle, [handle, u64, u32, u64, u64]), ("close", None, [handle]), ("cycle", u64, [handle]),
+            ("run", ctypes.c_int, [handle, u64]), ("code", u32, [handle]), ("address", u32, [handle]),
+            ("said", text_, [handle]), ("complaint", text_, [handle])),
+            memory.ctypes.data, len(memory), accelerator.burst, timing.latency, timing.bandwidth)
+
+    def run(self, limit: int) -> tuple[int, str]:
+        """Go on until the firmware ends, ``limit`` cycles at most: what it returns, and what it has printed.
+
+        Raises
+        ------
+        BusError
+            If it does not end, does what is illegal, or a rule of AXI is broken.
+        """
+        status = _LIMIT
+        while status == _LIMIT and self.cycle < limit:
+            status = self._library.sim_run(self._handle, min(_STRETCH, limit - self.cycle))
+        said = self._library.sim_said(self._handle).decode()
+        if status != _ENDED:
+            address = self._library.sim_address(self._handle)
+            raise BusError(f"Cycle {self.cycle}: " + {
+                _LIMIT: "the firmware has not ended", _TRAPPED: "the CPU has stopped at an illegal instruction",
+                _OUTSIDE: f"the CPU asks for address 0x{address:x}, where nothing is",
+                _BROKEN: self._library.sim_complaint(self._handle).decode()}[status])
+        return self._library.sim_code(self._handle), said
+
+
+def recognise(program: Program, images: np.ndarray, classes: np.ndarray, *, interrupts: bool = True,
+              timing: Timing | None = None, level: str = "-O3", limit: int = 1_000_000_000,
+              progress: Progress | None = None) -> Ran:
+    """Let firmware on the CPU recognise images with a network of one input and one output.
+
+    Parameters
+    ----------
+    program : Program
+    images : ndarray of float32
+        As the program's input has them.
+    classes : ndarray of int
+        Of each image.
+    interrupts : bool
+        Whether the CPU sleeps until the interrupt; else it polls.
+    timing, level, progress
+        As of :class:`System`.
+    limit : int
+        Cycles after which it must have ended.
+
+    Raises
+    ------
+    BuildError, BusError
+        As of :class:`System`.
+    """
+    (output,), address, places = (each for each in program.tensors.values() if each.role == "output"), DATA, []
+    data = [program.to_bytes(), np.ascontiguousarray(images, np.float32).tobytes(),
+            np.ascontiguousarray(classes, np.uint8).tobytes(), bytes(4 * int(np.prod(output.shape)))]
+    for each in data:
+        places.append(address)
+        address += -(-len(each) // PAGE) * PAGE
+    memory = np.zeros(address + room(program)[0], np.uint8)
+    firmware.place(firmware.build(program.accelerator).read_bytes(), memory)
+    for start, each in zip(places, data, strict=True):
+        memory[start:start + len(each)] = np.frombuffer(each, np.uint8)
+    told = [places[0], len(data[0]), *places[1:], address, len(memory) - address, int(interrupts)]
+    memory[BOARD:BOARD + 4 * len(told)] = np.array(told, "<u4").view(np.uint8)
+    with System(program, memory, timing=timing, level=level, progress=progress) as model:
+        code, said = model.run(limit)
+        scores = memory[places[3]:places[3] + len(data[3])].view(np.float32).reshape(output.shape).copy()
+        return Ran(said, code, model.cycle, scores)
