@@ -8,7 +8,7 @@ from hbfp.system import Accelerator
 from .dram import Dram
 from .layouts import unpack_records
 from .loops import nest
-from .memories import Memories
+from .memories import WRAP, Memories
 
 #: Elements of V are numbered modulo this.
 ELEMENTS = 1 << 22
@@ -25,8 +25,9 @@ def load(accelerator: Accelerator, memories: Memories, dram: Dram, instruction: 
         memories.v_data[target] = words.reshape(-1, accelerator.lanes)
     elif instruction["memory"] == Memory.P:
         words = _beats(accelerator, dram, instruction, offset, 1)
-        each = accelerator.lanes // 2
-        target = memories.p.writes(_targets(instruction, 1).reshape(-1, 1) * each + np.arange(each))
+        each = accelerator.lanes // 2    # instructions of a word, which addresses count; what is beyond stays there
+        first = np.minimum(_targets(instruction, 1).reshape(-1, 1) % WRAP * each, WRAP - each)
+        target = memories.p.writes(first + np.arange(each))
         memories.p_data[target] = np.ascontiguousarray(words).reshape(-1, accelerator.lanes).view(np.uint64)
     else:
         _load_records(accelerator, memories, dram, instruction, offset)

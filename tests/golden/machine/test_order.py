@@ -164,6 +164,9 @@ def test_addresses_wrap():
     with pytest.raises(Fault, match="^Instruction 3: address 262143 must be below the 64 of V$"):
         run(step(Opcode.LOAD, **ONE | {"count1": 2, "buffer1": -1, "dram1": 32}))
     run(step(Opcode.LOAD, (Unit.CONVERT, 1), **ONE | {"count1": 2, "base": 1 << 18, "buffer1": 1, "dram1": 32}))
+    for base in (8, 1 << 16, 1 << 17, (1 << 18) - 1):    # words of P, each several instructions: these count to 2^18
+        with pytest.raises(Fault, match="^Instruction 3: address [0-9]+ must be below the 32 of P$"):
+            run(step(Opcode.LOAD, **ONE | {"memory": Memory.P, "base": base}))
 
 
 def test_program_without_an_end():

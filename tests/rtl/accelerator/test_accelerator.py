@@ -5,12 +5,15 @@ rtl/accelerator/fetch.py, rtl/accelerator/load.py, rtl/accelerator/store.py, rtl
 rtl/accelerator/rotate.py.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cosim.accelerator.device import Device, Timing
 from cosim.accelerator.host import halves
 from cosim.emit import emit_accelerator
+from golden.machine.errors import Fault, MachineError
 from golden.machine.machine import Machine
 from golden.machine.random_programs import random_program
 from hbfp.isa.instructions import Instruction, Opcode, Unit, Wait
@@ -168,6 +171,67 @@ def test_memory_may_lie_at_any_address(device, first):
     machine.run()
     assert finish(device) == (True, 0, 0)
     assert np.array_equal(device.memory[BASE:BASE + LIMIT], np.frombuffer(machine.dram.get(0, LIMIT), np.uint8))
+
+
+@pytest.mark.parametrize("far", [0x5555_5000, 0xAAAA_A000, 0x7FFF_F000, 0xFFFE_F000])
+def test_offsets_may_have_any_bits(device, far):
+    """What begins far behind the base, up to the limit and not beyond."""
+    instructions = copies(np.random.default_rng(8), 20)
+    machine = Machine(Program(accelerator=SYSTEM, instructions=instructions, limit=LIMIT,
+                              memory=[Region(0, device.memory[BASE:BASE + LIMIT].tobytes())]))
+    machine.run()
+    there = halves(base=(BASE - far) % (1 << 64)) | {"limit": far + LIMIT}
+    start(device, [replace(one, values=one.values | {"offset": one["offset"] + far}) if one.values else one
+                   for one in instructions], **there)
+    assert finish(device) == (True, 0, 0)
+    assert np.array_equal(device.memory[BASE:BASE + LIMIT], np.frombuffer(machine.dram.get(0, LIMIT), np.uint8))
+    last = load(offset=far + LIMIT - 32)
+    for wrong in (store(offset=far + LIMIT - 32, count0=2), load(offset=far, count1=2, dram1=LIMIT),
+                  load(elements=1, run=2, offset=far + LIMIT - 4)):
+        assert settled(device, [last, wrong, HALT], **there) == (Cause.ADDRESS, 1)
+
+
+@pytest.mark.parametrize("bit", range(7, 22))
+def test_places_and_strides_may_have_any_bits(device, bit):
+    """Where words and elements are, in V, W and P, and how far apart: right, or beyond, as on the golden machine."""
+    far, height = 1 << bit, SYSTEM.core.height
+    loads = [load(memory=memory, **values) for memory in (0, 2) for values in (
+        {"base": far}, {"base": far - 1, "count0": 2}, {"count1": 2, "buffer1": far - (far == 1 << 21)},
+        {"count2": 2, "buffer2": -far}, {"base": 7, "count1": 2, "buffer1": 3 - far, "count2": 2, "buffer2": far - 2})]
+    loads += [load(memory=1, **values) for values in (
+        {"base": far * height % (1 << 22)}, {"count1": 2, "buffer1": -far}, {"count0": 2, "base": far - height})]
+    runs = [transfer(opcode, elements=1, run=3, count0=2, dram0=12, **values) for opcode in (Opcode.LOAD, Opcode.STORE)
+            for values in ({"base": far, "buffer0": 9}, {"buffer0": -far}, {"buffer0": far // 2 + 5},
+                           {"base": 6, "buffer0": far // 2, "count1": 2, "dram1": 64, "buffer1": -far // 2 + 1})]
+    for one in [*loads, *runs, store(base=far % (1 << 22)), store(count1=2, buffer1=-far, dram1=32)]:
+        one = replace(one, waits=(Wait(Unit.LOAD, 1),), values=one.values | {"offset": 0x1000})
+        code = [load(count0=SYSTEM.v_words), one, store([(Unit.LOAD, 1 + (one.unit == Unit.LOAD)),
+                                                         (Unit.STORE, int(one.unit == Unit.STORE))],
+                                                        offset=0x4000, count0=SYSTEM.v_words), HALT]
+        machine = Machine(Program(accelerator=SYSTEM, instructions=code, limit=LIMIT,
+                                  memory=[Region(0, device.memory[BASE:BASE + LIMIT].tobytes())]))
+        expected = True, 0, 0
+        try:
+            machine.run()
+        except Fault as fault:
+            expected = False, fault.cause, fault.pc
+        except MachineError:    # modulo 2^18 it would write a word twice
+            continue
+        start(device, code)
+        assert finish(device) == expected, one
+        if expected[0]:
+            assert np.array_equal(device.memory[BASE:BASE + LIMIT],
+                                  np.frombuffer(machine.dram.get(0, LIMIT), np.uint8)), one
+
+
+@pytest.mark.parametrize("count", [0x155, 0x2AA, 0x555])
+def test_the_number_of_an_instruction_is_told(device, count):
+    """Of one that is illegal, and of one that the bus has an error for."""
+    nops = [Instruction(Opcode.NOP, {"unit": Unit.VECTOR})] * count
+    assert settled(device, [*nops, 10, HALT]) == (Cause.ILLEGAL, count)
+    start(device, [*nops, load(), HALT], place=0, base_low=0x1F000)
+    device.poison(0x1F000, 0x1F020)
+    assert finish(device) == (False, Cause.BUS, count)
 
 
 def moved(instructions):
