@@ -109,7 +109,8 @@ def _work(args, accelerator, timing, steps, noise):
             raise refuse("MODEL", args.model, f"has no defined result: {error}") from None
         except ValueError as error:
             raise error if isinstance(error, OptionError) else refuse("MODEL", args.model, str(error)) from None
-    program, total, last = step.at(max(len(outcome.losses) - 1, 0)).lowered.program, outcome.total, outcome.results[-1]
+    ended = step.at(max(len(outcome.losses) - 1, 0))
+    program, total, last = ended.lowered.program, outcome.total, outcome.results[-1]
     title = f"{args.model} on {accelerator.name}, latency {timing.latency}, {timing.bandwidth} bytes a cycle"
     size, macs = accelerator.core.rows * accelerator.lanes, sum(layer.macs for layer in program.layers)
     cycles, done = sum(each.cycles for each in outcome.results), len(outcome.losses)
@@ -128,6 +129,8 @@ def _work(args, accelerator, timing, steps, noise):
     for line in total.first[:5]:
         console.print(line, markup=False, soft_wrap=True)
     files += write_files(args, program, last.times, title)
+    if args.program is not None:    # what a driver is told beside the file
+        files.append(("place", f"{ended.place.start}, {len(ended.place)} bytes"))
     if args.curve is not None and outcome.losses:
         from hbfp.golden.perf.accelerator import curves  # with matplotlib
 
@@ -156,6 +159,7 @@ def _work(args, accelerator, timing, steps, noise):
                     each.view(np.uint32).tolist() for each in outcome.losses)], "compared": total.compared,
                 "mismatches": total.mismatches, "first": total.first,
                 "cause": last.cause and last.cause.name.lower(), "error_pc": last.error_pc, "macs": macs * done,
+                "place": [ended.place.start, len(ended.place)],
                 "layers": outcome.rows or [{"name": each.name, "macs": each.macs} for each in program.layers],
                 "seconds": outcome.seconds, "processor_seconds": outcome.processor, "passed": passed,
                 "tensors": {name: {"compared": each.compared, "mismatches": each.mismatches}

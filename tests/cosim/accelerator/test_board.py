@@ -3,6 +3,7 @@
 Covers: runtime/training.py, runtime/dispatch.py.
 """
 
+import json
 import re
 from dataclasses import replace
 from itertools import islice
@@ -11,6 +12,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from cosim.__main__ import main
 from cosim.accelerator.board import Simulated, recognise
 from cosim.accelerator.device import Timing
 from golden.lower.command import lowered
@@ -198,15 +200,21 @@ def test_two_contexts(board):
     assert all(map(equal, loaded)) and 1 <= device.taken <= 2
 
 
-def test_training(board, tmp_path):
-    """Losses of each step, and parameters behind all, are PyTorch's; a step that fails is done again."""
+def test_training(board, tmp_path, capsys):
+    """From a file and its place, as the command keeps and prints them: losses of each step, and parameters behind all,
+    are PyTorch's; a step that fails is done again."""
     (tmp_path / "mine.py").write_text(FILE)
     source = training(str(tmp_path / "mine.py"))
+    names = {name: str(tmp_path / name) for name in ("mine.py", "step.hbfp", "a.json")}
+    assert main(["train", names["mine.py"], *ACCELERATOR.words(), "--machine", "--steps", "1", "--quiet",
+                 "--program", names["step.hbfp"], "--json", names["a.json"]]) == 0
+    first, size = json.loads((tmp_path / "a.json").read_text())["place"]
+    assert f"place:    {first}, {size} bytes\n" in capsys.readouterr().out
     batches = list(islice(source.batches(), 3))
     step = lower_step(source.model, source.loss, source.optimiser, batches[0], ACCELERATOR)
     device = board()
-    loaded = device.load(step.lowered.program)
-    steps = Training(loaded, step.place)
+    loaded = device.load(names["step.hbfp"])
+    steps = Training(loaded, range(first, first + size))
     for number, batch in enumerate(batches):
         for name, values in step.writes(batch).items():
             steps.write(name, values)
