@@ -72,7 +72,7 @@ class Dispatcher:
     """
 
     def __init__(self, device: Device, serving: Loaded, policy: Policy) -> None:
-        self.device, self._handle = device, ctypes.byref(device._device)
+        self.device, self._handle, self._ring = device, ctypes.byref(device._device), library.Ring()
         device.call("hbfp_prepare", serving.handle)
         device.call("hbfp_attach", self._handle, ctypes.byref(library.Policy(**{
             name: int(value) for name, value in vars(policy).items()})))
@@ -80,13 +80,30 @@ class Dispatcher:
     def request(self, input: int, output: int, tag: int) -> bool:
         """Ask for an answer: places of both in bytes from where the serving program's data begin; whether there was
         room."""
+        return self._asked("hbfp_request", self._handle, input, output, tag)
+
+    def _asked(self, name, *arguments):
+        """Whether there was room for what a function asks."""
         try:
-            self.device.call("hbfp_request", self._handle, input, output, tag)
+            self.device.call(name, *arguments)
         except DeviceError as error:
             if error.name != "FULL":
                 raise
             return False
         return True
+
+    def ring(self, place: int, log: int, first: int = 0, last: int = 0xFFFFF000) -> None:
+        """Take requests from a ring of 2^log descriptors in the memory, in place of :meth:`request`; their places must
+        be from ``first`` to ``last``, multiples of a beat."""
+        self.device.call("hbfp_ring", ctypes.byref(self._ring), self._handle, place, log, first, last)
+
+    def lay(self, input: int, output: int, tag: int) -> bool:
+        """Lay a request into the ring; whether there was a place."""
+        return self._asked("hbfp_lay", ctypes.byref(self._ring), input, output, tag)
+
+    def tell(self) -> None:
+        """Let the device read all that were laid."""
+        self.device.call("hbfp_tell", ctypes.byref(self._ring))
 
     def completions(self) -> list[Completion]:
         """Take all that are done."""

@@ -10,6 +10,10 @@
 
 #include "hbfp_accelerator.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What every call returns: HBFP_OK, or why it has done nothing more. */
 #define HBFP_ERRORS(X) \
     X(OK, "no error") \
@@ -166,8 +170,29 @@ int hbfp_request(struct hbfp_device *device, uint32_t input, uint32_t output, ui
 int hbfp_completion(struct hbfp_device *device, struct hbfp_completion *completion);
 #endif
 
+#ifdef HBFP_REG_RING_TAIL
+/* Requests as descriptors in DRAM, a beat each: many for one write of a register. */
+struct hbfp_ring {
+    struct hbfp_device *device;
+    size_t place;
+    uint32_t log, beat, head, tail;
+};
+
+/* A ring of 2^log places, 4 to 15, from `place` in the memory on, whose address is a multiple of its bytes; places of
+   requests must be from `first` to `last`. In place of hbfp_request. */
+int hbfp_ring(struct hbfp_ring *ring, struct hbfp_device *device, size_t place, uint32_t log, uint32_t first,
+              uint32_t last);
+/* Lay a request into it, and tell of all that were laid. */
+int hbfp_lay(struct hbfp_ring *ring, uint32_t input, uint32_t output, uint32_t tag);
+int hbfp_tell(struct hbfp_ring *ring);
+#endif
+
 /* An io whose `self` is where the registers are: reads and writes of 32 bits. */
 int hbfp_mapped_read(void *self, uint32_t address, uint32_t *value);
 int hbfp_mapped_write(void *self, uint32_t address, uint32_t value);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

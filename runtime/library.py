@@ -104,6 +104,11 @@ class Policy(ctypes.Structure):
                                           "patience")]
 
 
+class Ring(ctypes.Structure):
+    """``struct hbfp_ring``."""
+    _fields_ = [("device", _POINTER), ("place", _SIZE), *((name, _U32) for name in ("log", "beat", "head", "tail"))]
+
+
 class Completion(ctypes.Structure):
     """``struct hbfp_completion``."""
     _fields_ = [(name, _U32) for name in ("tag", "arrived", "started", "finished", "failed", "refused")]
@@ -120,7 +125,9 @@ def load(path: Path) -> ctypes.CDLL:
             "stop": [handle], "result": [handle, handle], "register": [handle, _U32, handle],
             "write": [handle, name, _U32, handle, _SIZE], "read": [handle, name, _U32, handle, _SIZE],
             "further": [handle, name, handle], "step": [handle, handle, _U32, _U32], "attach": [handle, handle],
-            "detach": [handle], "request": [handle, _U32, _U32, _U32], "completion": [handle, handle]}.items():
+            "detach": [handle], "request": [handle, _U32, _U32, _U32], "completion": [handle, handle],
+            "ring": [handle, handle, _SIZE, _U32, _U32, _U32], "lay": [handle, _U32, _U32, _U32],
+            "tell": [handle]}.items():
         if found := getattr(library, f"hbfp_{function}", None):    # some machines have no dispatcher
             found.argtypes = taken
     for function in ("error_text", "cause_text"):

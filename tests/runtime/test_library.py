@@ -50,15 +50,18 @@ def test_registers_are_compared_in_the_order_of_the_index():
 
 
 def test_structures_are_as_c_has_them(tmp_path):
-    types = {"io": library.Io, "device": library.device_type(1), "file": library.File, "program": library.Program,
-             "result": library.Result, "training": library.Training}
+    machine = replace(MACHINE, contexts=2, x_words=256, w_words=256, v_words=512, dispatch=4, dispatch_batch=2,
+                      dispatch_ring=True)
+    types = {"io": library.Io, "device": library.device_type(2), "file": library.File, "program": library.Program,
+             "result": library.Result, "training": library.Training, "policy": library.Policy,
+             "completion": library.Completion, "ring": library.Ring}
     rows = [(f"sizeof(struct hbfp_{name})", ctypes.sizeof(kind)) for name, kind in types.items()]
     rows += [(f"offsetof(struct hbfp_{name}, {field})", getattr(kind, field).offset)
              for name, kind in types.items() for field, _ in kind._fields_]
     file = tmp_path / "sizes.c"
     file.write_text('#include "hbfp.h"\nextern const size_t sizes[];\n'
                     f"const size_t sizes[] = {{{', '.join(text for text, _ in rows)}}};\n")
-    sizes = (ctypes.c_size_t * len(rows)).in_dll(ctypes.CDLL(str(library.build(MACHINE, file))), "sizes")
+    sizes = (ctypes.c_size_t * len(rows)).in_dll(ctypes.CDLL(str(library.build(machine, file))), "sizes")
     assert [(text, size) for (text, _), size in zip(rows, sizes, strict=True)] == rows
 
 
@@ -100,6 +103,18 @@ def test_a_compiler_that_fails(monkeypatch, tmp_path):
     line = f"{fails} cannot build the runtime: a.c:1: error: no"
     with pytest.raises(library.CompilerError, match=f"^{re.escape(line)}$"):
         library.build(MACHINE)
+
+
+def test_cpp_may_include_it(tmp_path):
+    (tmp_path / "hbfp_accelerator.h").write_text(header(2, True, True, True))
+    (tmp_path / "a.cpp").write_text('#include "hbfp.h"\n'
+                                    "int main() { return hbfp_open(nullptr, nullptr) - HBFP_E_ARGUMENT; }\n")
+    built = library.build(MACHINE)
+    done = subprocess.run(["g++", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{tmp_path}", f"-I{RUNTIME}",
+                           tmp_path / "a.cpp", built, f"-Wl,-rpath,{built.parent}", "-o", tmp_path / "a"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert subprocess.run([tmp_path / "a"]).returncode == 0
 
 
 #: Loads files of which each differs in a byte, or ends early, and touches all that the library then believes.

@@ -20,6 +20,7 @@ from golden.lower.training.source import training
 from golden.lower.training.step import lower_step
 from golden.machine.machine import Machine
 from golden.machine.random_programs import random_program
+from hbfp.isa.descriptors import Refusal
 from hbfp.isa.instructions import Instruction, Opcode, Unit
 from hbfp.program import Program, Region
 from hbfp.system import Share
@@ -269,3 +270,39 @@ def test_the_dispatcher(board):
     dispatcher.detach()
     refused("ARGUMENT", "hbfp_attach: an argument is none that this call takes", Dispatcher, device, serving,
             Policy(batch=64))
+
+
+def test_a_ring_of_descriptors(board):
+    """More laps than one, a full ring, numbers that begin where the device is; a place that is refused says why."""
+    device = board(DISPATCHED)
+    way = device.transport
+    device.share(0, HALVES[0])
+    serving = device.load(copies(2))
+    dispatcher = Dispatcher(device, serving, Policy(batch=2, timeout=200))
+    base, found, place = serving._program.base, [], 0x80000
+    refused("ARGUMENT", "hbfp_ring: an argument is none that this call takes", dispatcher.ring, place + 64, 4)
+    refused("ARGUMENT", "hbfp_ring: an argument is none that this call takes", dispatcher.ring, place, 3)
+    refused("MEMORY", f"hbfp_ring: the memory is too small for the program: {(1 << 21) + 512} bytes are needed, and "
+            f"{1 << 21} are there", dispatcher.ring, 1 << 21, 4)
+    for last in (OUTPUTS + 63 * SIZE, OUTPUTS + 10 * SIZE):
+        dispatcher.ring(place, 4, 0, last)
+        asked = full = 0
+        while asked < 40:
+            if dispatcher.lay(asked * SIZE, OUTPUTS + asked * SIZE, asked):
+                asked += 1
+                continue
+            full += 1
+            dispatcher.tell()
+            way.sleep() and device.interrupt()
+            found += dispatcher.completions()
+        dispatcher.tell()
+        for _ in range(20):
+            way.sleep() and device.interrupt()
+            found += dispatcher.completions()
+        assert full and sorted(each.tag for each in found) == list(range(40))
+        good = {each.tag for each in found if not each.refused}
+        assert good == {n for n in range(40) if OUTPUTS + n * SIZE <= last}
+        assert {each.refused for each in found} <= {0, Refusal.OUTSIDE}
+        data = way.memory[base:base + serving.program.limit]
+        assert all(np.array_equal(data[OUTPUTS + n * SIZE:][:SIZE], data[n * SIZE:][:SIZE]) for n in good)
+        found.clear()
