@@ -1,7 +1,5 @@
 """Products of converted matrices on a GPU: which kernel, and with what tiles."""
 
-from functools import lru_cache
-
 import torch
 import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
@@ -14,9 +12,7 @@ from .runtime import INTERPRETED, multiprocessors, on_hopper, shared_memory
 from .sums import row_sums
 
 if not INTERPRETED:
-    from triton.experimental.gluon.language import NVMMASharedLayout
-    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as Copied
-
+    from .copies import copied
     from .overlapped_kernel import overlapped
 
 #: Rows and columns of a program's tile, and its warps: of bfloat16 numbers, and of integers.
@@ -122,9 +118,9 @@ def _overlapped(a, b, y):
     blocks = min(2, 128 // (terms * size))             # of a copy: more, of 16 terms, would take more registers
     columns = _columns(stacks * triton.cdiv(m, 2 * _HALF), n, multiprocessors(y.device))
     sides = (a, _HALF), (b, columns)
-    left, right = (_copied(lines.data, k, [side, blocks * terms], blocks * terms * size) for lines, side in sides)
+    left, right = (copied(lines.data, k, [side, blocks * terms], blocks * terms * size) for lines, side in sides)
     left_scales, right_scales = ((lines.scales for lines, _ in sides) if a.form == "values" else
-                                 (_copied(lines.scales, lines.scales.shape[2], [1, side], 0) for lines, side in sides))
+                                 (copied(lines.scales, lines.scales.shape[2], [1, side], 0) for lines, side in sides))
     grid = triton.cdiv(m, 2 * _HALF) * triton.cdiv(n, columns), stacks
     overlapped[grid](left, right, left_scales, a.span, right_scales, b.span, y, m, n, k, 1.0, m, 0 if shared else n,
                      int(not shared), *y.stride()[:2], TERMS=terms, SUB=blocks, VALUES=a.form == "values",
@@ -138,18 +134,6 @@ def _columns(strips, n, programs):
     while columns > _FEWEST and strips * triton.cdiv(n, columns) <= programs // 2:
         columns //= 2
     return columns
-
-
-def _copied(stack, width, tile, swizzle):
-    """A stack of matrices, whose lines lie one behind the other, as the copy engine takes tiles of it."""
-    return Copied(stack, [stack.shape[0] * stack.shape[1], width], [stack.stride(1), 1], tile,
-                  _layout(swizzle, 8 * stack.element_size()))
-
-
-@lru_cache
-def _layout(swizzle, bits):
-    """How the copy engine lays tiles down in shared memory."""
-    return NVMMASharedLayout(swizzle_byte_width=swizzle, element_bitwidth=bits, rank=2)
 
 
 def _quick(a, b, y):

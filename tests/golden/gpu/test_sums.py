@@ -1,4 +1,7 @@
-"""Sums over rows have the host's order."""
+"""Sums over rows have the host's order.
+
+Covers: golden/gpu/sums_kernel.py, golden/gpu/copies.py.
+"""
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ from golden.gpu.sums import row_sums  # noqa: E402
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in :RuntimeWarning")    # NumPy's, of the interpreter
 
 
-@pytest.mark.parametrize("shape", [(9, 40), (1, 1), (0, 3), (3, 0), (70, 5)])
+@pytest.mark.parametrize("shape", [(9, 40), (1, 1), (0, 3), (3, 0), (70, 5), (600, 68)])
 def test_row_sums(device, shape):
     rng = np.random.default_rng(1)
     x = np.ldexp(rng.standard_normal(shape), rng.integers(-20, 20, shape)).astype(np.float32)
