@@ -54,9 +54,42 @@ def _produce(a_desc, b_desc, a_scales, b_scales, a_upper, a_lower, b_turns, uppe
 
 
 @gluon.jit
+def _multiplied(a_turns, b_turns, nothing, full, first, U: gl.constexpr, TERMS: gl.constexpr, SUB: gl.constexpr,
+                STAGES: gl.constexpr):
+    """Begin to multiply a block, the ``U``-th from a turn on."""
+    turn = first + U // SUB
+    stage = turn % STAGES
+    if U % SUB == 0:
+        mbarrier.wait(full.index(stage), (turn // STAGES) & 1)
+    return warpgroup_mma(a_turns.index(stage).slice(U % SUB * TERMS, TERMS, 1),
+                         b_turns.index(stage).slice(U % SUB * TERMS, TERMS, 1).permute((1, 0)), nothing, use_acc=False,
+                         is_async=True)
+
+
+@gluon.jit
+def _added(acc, done, factor, a_parts, b_parts, empty, first, U: gl.constexpr, SUB: gl.constexpr, STAGES: gl.constexpr,
+           VALUES: gl.constexpr, HALF: gl.constexpr, BLOCK_N: gl.constexpr):
+    """``acc`` and the sums of a block, the ``U``-th from a turn on; what has been read may be overwritten."""
+    stage = (first + U // SUB) % STAGES
+    if VALUES:
+        if U % SUB == SUB - 1:
+            mbarrier.arrive(empty.index(stage), count=1)
+        y = gl.fma(done, factor, acc)
+    else:
+        # Of the bits of 1.5 * 2^23 + S, times the row's power of two, less 1.5 * 2^23 times it: nothing rounds.
+        a_scale = a_parts.index(stage).load(gl.SliceLayout(1, acc.type.layout))
+        b_scale = b_parts.index(stage).load(gl.SliceLayout(0, acc.type.layout))
+        mbarrier.arrive(empty.index(stage), count=1)
+        near = (done + 0x4B400000).to(gl.float32, bitcast=True)
+        whole = gl.fma(near, _wide(a_scale, HALF, BLOCK_N), _wide(a_scale * -12582912.0, HALF, BLOCK_N))
+        y = gl.fma(whole, _tall(b_scale, HALF, BLOCK_N), acc)
+    return y
+
+
+@gluon.jit
 def _consume(a_turns, b_turns, a_lines, b_lines, full, empty, y, m, n, turns, one, row, column, y_line,
-             TERMS: gl.constexpr, SUB: gl.constexpr, VALUES: gl.constexpr, STAGES: gl.constexpr, HALF: gl.constexpr,
-             BLOCK_N: gl.constexpr):
+             TERMS: gl.constexpr, SUB: gl.constexpr, TURNS: gl.constexpr, VALUES: gl.constexpr, STAGES: gl.constexpr,
+             HALF: gl.constexpr, BLOCK_N: gl.constexpr):
     """Half a tile of the result: four warps."""
     MMA: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1],
                                                   instr_shape=[16, BLOCK_N, 16 if VALUES else 32])
@@ -66,37 +99,32 @@ def _consume(a_turns, b_turns, a_lines, b_lines, full, empty, y, m, n, turns, on
     acc = gl.zeros([HALF, BLOCK_N], gl.float32, MMA)
     nothing = gl.zeros([HALF, BLOCK_N], KIND, MMA)
     factor = acc + one
-    ROW: gl.constexpr = gl.SliceLayout(1, MMA)
-    COLUMN: gl.constexpr = gl.SliceLayout(0, MMA)
     LINE: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
-    if not VALUES:
+    if VALUES:
+        a_parts, b_parts = full, full
+    else:
         a_parts = a_lines._reinterpret(gl.float32, [STAGES, HALF], LINE)
         b_parts = b_lines._reinterpret(gl.float32, [STAGES, BLOCK_N], LINE)
-    for turn in range(turns):
-        stage = turn % STAGES
-        mbarrier.wait(full.index(stage), (turn // STAGES) & 1)
-        p, q = a_turns.index(stage), b_turns.index(stage)
-        sums = warpgroup_mma(p.slice(0, TERMS, 1), q.slice(0, TERMS, 1).permute((1, 0)), nothing, use_acc=False,
-                             is_async=True)
-        for u in gl.static_range(1, SUB + 1):
-            if u < SUB:
-                latest = warpgroup_mma(p.slice(u * TERMS, TERMS, 1), q.slice(u * TERMS, TERMS, 1).permute((1, 0)),
-                                       nothing, use_acc=False, is_async=True)
-                done = warpgroup_mma_wait(1, deps=[sums])
+    for group in range(gl.cdiv(turns, TURNS)):
+        first = group * TURNS
+        if first + TURNS <= turns:
+            latest = _multiplied(a_turns, b_turns, nothing, full, first, 0, TERMS, SUB, STAGES)
+            for u in gl.static_range(1, TURNS * SUB + 1):      # written out: no product goes on through a loop's end
                 sums = latest
-            else:
-                done = warpgroup_mma_wait(0, deps=[sums])
-            if VALUES:
-                if u == SUB:
-                    mbarrier.arrive(empty.index(stage), count=1)
-                acc = gl.fma(done, factor, acc)
-            else:
-                # Of the bits of 1.5 * 2^23 + S, times the row's power of two, less 1.5 * 2^23 times it: nothing rounds.
-                a_scale, b_scale = a_parts.index(stage).load(ROW), b_parts.index(stage).load(COLUMN)
-                mbarrier.arrive(empty.index(stage), count=1)
-                near = (done + 0x4B400000).to(gl.float32, bitcast=True)
-                whole = gl.fma(near, _wide(a_scale, HALF, BLOCK_N), _wide(a_scale * -12582912.0, HALF, BLOCK_N))
-                acc = gl.fma(whole, _tall(b_scale, HALF, BLOCK_N), acc)
+                if u < TURNS * SUB:
+                    latest = _multiplied(a_turns, b_turns, nothing, full, first, u, TERMS, SUB, STAGES)
+                    done = warpgroup_mma_wait(1, deps=[sums])
+                else:
+                    done = warpgroup_mma_wait(0, deps=[sums])
+                acc = _added(acc, done, factor, a_parts, b_parts, empty, first, u - 1, SUB, STAGES, VALUES, HALF,
+                             BLOCK_N)
+        else:
+            for turn in range(first, turns):
+                for u in gl.static_range(SUB):
+                    sums = _multiplied(a_turns, b_turns, nothing, full, turn, u, TERMS, SUB, STAGES)
+                    done = warpgroup_mma_wait(0, deps=[sums])
+                    acc = _added(acc, done, factor, a_parts, b_parts, empty, turn, u, SUB, STAGES, VALUES, HALF,
+                                 BLOCK_N)
     canonical = gl.full([HALF, BLOCK_N], 0x7FC00000, gl.int32, MMA).to(gl.float32, bitcast=True)
     acc = gl.where(acc == acc, acc, canonical)
     gl.store(y + rows.to(gl.int64)[:, None] * y_line + columns[None, :], acc,
@@ -105,9 +133,9 @@ def _consume(a_turns, b_turns, a_lines, b_lines, full, empty, y, m, n, turns, on
 
 @gluon.jit
 def overlapped(a_desc, b_desc, a_scales, a_span, b_scales, b_span, y, m, n, k, one, a_lines, b_lines, b_shared,
-               y_stack, y_line, TERMS: gl.constexpr, SUB: gl.constexpr, VALUES: gl.constexpr, STAGES: gl.constexpr,
-               BLOCK_N: gl.constexpr, GROUP: gl.constexpr, num_warps: gl.constexpr):
-    """``y = a b^T`` of lines (S M, K) and (S N, K); ``SUB`` blocks are copied at a time.
+               y_stack, y_line, TERMS: gl.constexpr, SUB: gl.constexpr, TURNS: gl.constexpr, VALUES: gl.constexpr,
+               STAGES: gl.constexpr, BLOCK_N: gl.constexpr, GROUP: gl.constexpr, num_warps: gl.constexpr):
+    """``y = a b^T`` of lines (S M, K) and (S N, K); ``SUB`` blocks are copied at a time, in a turn.
 
     One warp copies, two groups of four multiply 64 rows each and add. Lines behind a matrix's last are the next one's:
     what they give is not stored. ``one`` is 1.0: see :func:`golden.gpu.quick_kernel.quick`.
@@ -138,9 +166,9 @@ def overlapped(a_desc, b_desc, a_scales, a_span, b_scales, b_span, y, m, n, k, o
     y += stack.to(gl.int64) * y_stack
     gl.warp_specialize([
         (_consume, (a_upper, b_turns, upper, right, full, empty, y, lines, n, turns, one, row, column, y_line, TERMS,
-                    SUB, VALUES, STAGES, HALF, BLOCK_N)),
+                    SUB, TURNS, VALUES, STAGES, HALF, BLOCK_N)),
         (_consume, (a_lower, b_turns, lower, right, full, empty, y, lines, n, turns, one, row + HALF, column, y_line,
-                    TERMS, SUB, VALUES, STAGES, HALF, BLOCK_N)),
+                    TERMS, SUB, TURNS, VALUES, STAGES, HALF, BLOCK_N)),
         (_produce, (a_desc, b_desc, a_scales, b_scales, a_upper, a_lower, b_turns, upper, lower, right, full, empty,
                     turns, stack * a_lines + row, stack * b_lines + column, stack * blocks, stack * blocks * b_shared,
                     row, column, HALF, SUB * TERMS, STAGES, VALUES)),

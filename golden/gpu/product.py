@@ -20,6 +20,8 @@ _TILES = {True: (64, 128, 4), False: (128, 64, 4)}
 #: Rows of each half of a tile where tensor cores run by themselves, and its columns: fewer where that many tiles would
 #: leave multiprocessors without work.
 _HALF, _COLUMNS, _FEWEST = 64, 128, 32
+#: Copies of integers whose products follow each other without a halt; bfloat16 numbers have registers for two blocks.
+_TURNS = 4
 #: Results of so few numbers and so many blocks that their order takes longer than to write each block's sums; bytes of
 #: these that are kept at a time.
 _SMALL, _LONG, _KEPT = 49152, 512, 256 << 20
@@ -123,7 +125,8 @@ def _overlapped(a, b, y):
                                  (copied(lines.scales, lines.scales.shape[2], [1, side], 0) for lines, side in sides))
     grid = triton.cdiv(m, 2 * _HALF) * triton.cdiv(n, columns), stacks
     overlapped[grid](left, right, left_scales, a.span, right_scales, b.span, y, m, n, k, 1.0, m, 0 if shared else n,
-                     int(not shared), *y.stride()[:2], TERMS=terms, SUB=blocks, VALUES=a.form == "values",
+                     int(not shared), *y.stride()[:2], TERMS=terms, SUB=blocks,
+                     TURNS=_TURNS if a.form == "int8" else 2 // blocks, VALUES=a.form == "values",
                      STAGES=shared_memory(y.device) // (blocks * terms * size * (2 * _HALF + columns)),
                      BLOCK_N=columns, GROUP=_GROUP, num_warps=4)
 
