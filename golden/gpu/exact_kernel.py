@@ -79,78 +79,79 @@ def _narrow(wide, FRACTION: tl.constexpr, GRADUAL: tl.constexpr):
 
 
 @triton.jit
-def exact(a, a_scales, a_span, b, b_scales, b_span, y, m, n, k, a_stack, a_line, a_grid, b_stack, b_line, b_grid,
-          y_stack, y_line, GUARD, TERMS: tl.constexpr, A_SIDE: tl.constexpr, B_SIDE: tl.constexpr,
+def exact(a, a_scales, a_span, b, b_scales, b_span, y, stacks, m, n, k, a_stack, a_line, a_grid, b_stack, b_line,
+          b_grid, y_stack, y_line, GUARD, TERMS: tl.constexpr, A_SIDE: tl.constexpr, B_SIDE: tl.constexpr,
           A_MAGNITUDE: tl.constexpr, B_MAGNITUDE: tl.constexpr, A_VALUES: tl.constexpr, B_VALUES: tl.constexpr,
           ACCUMULATE: tl.constexpr, GRADUAL: tl.constexpr, ONLY_IF_NEEDED: tl.constexpr, CHUNK: tl.constexpr,
           BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """``y = a b^T`` of lines (M, K) and (N, K). ``ONLY_IF_NEEDED``: not where the quick kernel has served."""
+    """``y = a b^T`` of lines (S, M, K) and (S, N, K). ``ONLY_IF_NEEDED``: not where the quick kernel has served."""
     if ONLY_IF_NEEDED:
         if in_range(a_span, b_span, TERMS):
             return
-    stack = tl.program_id(2).to(tl.int64)
-    blocks = tl.cdiv(k, TERMS)
-    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
-    columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
-    a_rows = a + stack * a_stack + rows.to(tl.int64)[:, None] * a_line
-    b_rows = b + stack * b_stack + columns.to(tl.int64)[:, None] * b_line
-    a_from = a_scales + stack * a_grid * blocks + rows // A_SIDE
-    b_from = b_scales + stack * b_grid * blocks + columns // B_SIDE
-    bad_row, bad_column = rows < 0, columns < 0
-    last = tl.zeros([BLOCK_M, BLOCK_N], tl.int32)
-    if ACCUMULATE == "aligned":
-        acc = tl.zeros([BLOCK_M, BLOCK_N], tl.int64)
-    elif ACCUMULATE == "fp32":
-        acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
-    else:
-        acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float64)
-    for j in range(blocks):
-        a_scale = tl.load(a_from, mask=rows < m, other=1.0)
-        b_scale = tl.load(b_from, mask=columns < n, other=1.0)
-        a_from, b_from = a_from + a_grid, b_from + b_grid
-        a_bad, b_bad = a_scale != a_scale, b_scale != b_scale
-        bad_row, bad_column = bad_row | a_bad, bad_column | b_bad
-        a_last, b_last = _exponent(tl.where(a_bad, 1.0, a_scale)), _exponent(tl.where(b_bad, 1.0, b_scale))
-        total = tl.zeros([BLOCK_M, BLOCK_N], tl.int64)
-        for c in range(0, TERMS, CHUNK):
-            term = c + tl.arange(0, CHUNK)
-            place = j * TERMS + term
-            real = (term < TERMS) & (place < k)
-            p = _integers(tl.load(a_rows + place[None, :], mask=(rows < m)[:, None] & real[None, :], other=0.0),
-                          a_last, A_VALUES)
-            q = _integers(tl.load(b_rows + place[None, :], mask=(columns < n)[:, None] & real[None, :], other=0.0),
-                          b_last, B_VALUES)
-            p_high, q_high = _upper(p), _upper(q)
-            p_low, q_low = (p - (p_high << DIGIT)).to(tl.float16), tl.trans((q - (q_high << DIGIT)).to(tl.float16))
-            total += tl.dot(p_low, q_low).to(tl.int64)
-            if A_MAGNITUDE >= DIGIT:
-                upper = p_high.to(tl.float16)
-                total += tl.dot(upper, q_low).to(tl.int64) << DIGIT
-                if B_MAGNITUDE >= DIGIT:
-                    total += tl.dot(upper, tl.trans(q_high.to(tl.float16))).to(tl.int64) << (2 * DIGIT)
-            if B_MAGNITUDE >= DIGIT:
-                total += tl.dot(p_low, tl.trans(q_high.to(tl.float16))).to(tl.int64) << DIGIT
-        step = a_last[:, None] + b_last[None, :]
+    blocks, high, wide = tl.cdiv(k, TERMS), tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N)
+    for tile in range(tl.program_id(0), stacks * high * wide, tl.num_programs(0)):
+        stack = (tile // (high * wide)).to(tl.int64)
+        rows = tile // wide % high * BLOCK_M + tl.arange(0, BLOCK_M)
+        columns = tile % wide * BLOCK_N + tl.arange(0, BLOCK_N)
+        a_rows = a + stack * a_stack + rows.to(tl.int64)[:, None] * a_line
+        b_rows = b + stack * b_stack + columns.to(tl.int64)[:, None] * b_line
+        a_from = a_scales + stack * a_grid * blocks + rows // A_SIDE
+        b_from = b_scales + stack * b_grid * blocks + columns // B_SIDE
+        bad_row, bad_column = rows < 0, columns < 0
+        last = tl.zeros([BLOCK_M, BLOCK_N], tl.int32)
         if ACCUMULATE == "aligned":
-            total = total << GUARD
-            ahead = tl.where(j > 0, step - last, 0)
-            acc = _half_up(acc, ahead) + _half_up(total, -ahead)
-            last = tl.where(j > 0, tl.maximum(last, step), step)
+            acc = tl.zeros([BLOCK_M, BLOCK_N], tl.int64)
+        elif ACCUMULATE == "fp32":
+            acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
         else:
-            part = total.to(tl.float64) * _power64(step)
-            if ACCUMULATE == "fp32":
-                acc += single(part, GRADUAL)
-                if not GRADUAL:
-                    acc = tl.where(tl.abs(acc) < NORMAL, 0.0, acc)
-            elif ACCUMULATE == "fp24":
-                acc = _narrow(acc + _narrow(part, 15, GRADUAL), 15, GRADUAL)
+            acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float64)
+        for j in range(blocks):
+            a_scale = tl.load(a_from, mask=rows < m, other=1.0)
+            b_scale = tl.load(b_from, mask=columns < n, other=1.0)
+            a_from, b_from = a_from + a_grid, b_from + b_grid
+            a_bad, b_bad = a_scale != a_scale, b_scale != b_scale
+            bad_row, bad_column = bad_row | a_bad, bad_column | b_bad
+            a_last, b_last = _exponent(tl.where(a_bad, 1.0, a_scale)), _exponent(tl.where(b_bad, 1.0, b_scale))
+            total = tl.zeros([BLOCK_M, BLOCK_N], tl.int64)
+            for c in range(0, TERMS, CHUNK):
+                term = c + tl.arange(0, CHUNK)
+                place = j * TERMS + term
+                real = (term < TERMS) & (place < k)
+                p = _integers(tl.load(a_rows + place[None, :], mask=(rows < m)[:, None] & real[None, :], other=0.0),
+                              a_last, A_VALUES)
+                q = _integers(tl.load(b_rows + place[None, :], mask=(columns < n)[:, None] & real[None, :], other=0.0),
+                              b_last, B_VALUES)
+                p_high, q_high = _upper(p), _upper(q)
+                p_low, q_low = (p - (p_high << DIGIT)).to(tl.float16), tl.trans((q - (q_high << DIGIT)).to(tl.float16))
+                total += tl.dot(p_low, q_low).to(tl.int64)
+                if A_MAGNITUDE >= DIGIT:
+                    upper = p_high.to(tl.float16)
+                    total += tl.dot(upper, q_low).to(tl.int64) << DIGIT
+                    if B_MAGNITUDE >= DIGIT:
+                        total += tl.dot(upper, tl.trans(q_high.to(tl.float16))).to(tl.int64) << (2 * DIGIT)
+                if B_MAGNITUDE >= DIGIT:
+                    total += tl.dot(p_low, tl.trans(q_high.to(tl.float16))).to(tl.int64) << DIGIT
+            step = a_last[:, None] + b_last[None, :]
+            if ACCUMULATE == "aligned":
+                total = total << GUARD
+                ahead = tl.where(j > 0, step - last, 0)
+                acc = _half_up(acc, ahead) + _half_up(total, -ahead)
+                last = tl.where(j > 0, tl.maximum(last, step), step)
             else:
-                acc = _narrow(acc + _narrow(part, 7, GRADUAL), 7, GRADUAL)
-    if ACCUMULATE == "aligned":                        # more bits than float64 has: what lies below is one sticky bit
-        sticky = ((acc >> 9) << 9) | tl.where((acc & 511) != 0, 512, 0)
-        near = tl.where(tl.abs(acc) < (1 << 53), acc, sticky)
-        found = single(near.to(tl.float64) * _power64(last - GUARD), GRADUAL)
-    else:
-        found = acc.to(tl.float32)
-    found = tl.where(bad_row[:, None] | bad_column[None, :], float("nan"), found)
-    store(y + stack * y_stack, found, rows, columns, m, n, y_line)
+                part = total.to(tl.float64) * _power64(step)
+                if ACCUMULATE == "fp32":
+                    acc += single(part, GRADUAL)
+                    if not GRADUAL:
+                        acc = tl.where(tl.abs(acc) < NORMAL, 0.0, acc)
+                elif ACCUMULATE == "fp24":
+                    acc = _narrow(acc + _narrow(part, 15, GRADUAL), 15, GRADUAL)
+                else:
+                    acc = _narrow(acc + _narrow(part, 7, GRADUAL), 7, GRADUAL)
+        if ACCUMULATE == "aligned":                    # more bits than float64 has: what lies below is one sticky bit
+            sticky = ((acc >> 9) << 9) | tl.where((acc & 511) != 0, 512, 0)
+            near = tl.where(tl.abs(acc) < (1 << 53), acc, sticky)
+            found = single(near.to(tl.float64) * _power64(last - GUARD), GRADUAL)
+        else:
+            found = acc.to(tl.float32)
+        found = tl.where(bad_row[:, None] | bad_column[None, :], float("nan"), found)
+        store(y + stack * y_stack, found, rows, columns, m, n, y_line)

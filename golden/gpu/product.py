@@ -25,6 +25,8 @@ _TURNS = 4
 #: Results of so few numbers and so many blocks that their order takes longer than to write each block's sums; bytes of
 #: these that are kept at a time.
 _SMALL, _LONG, _KEPT = 49152, 512, 256 << 20
+#: Programs of a multiprocessor that multiply in integers.
+_EXACT = 4
 #: Programs of so many rows of tiles share what they read.
 _GROUP = 8
 
@@ -78,8 +80,10 @@ def _exact(a, b, y, accumulate, guard, only_if_needed):
     stacks, m, n = y.shape
     side = 64 if not INTERPRETED else 32
     chunk = min(64, max(16, triton.next_power_of_2(a.fmt.terms)))
-    exact[triton.cdiv(m, side), triton.cdiv(n, side), stacks](
-        a.data, a.scales, a.span, b.data, b.scales, b.span, y, m, n, a.data.shape[2], *_strides(a, b, y), guard,
+    tiles = stacks * triton.cdiv(m, side) * triton.cdiv(n, side)
+    programs = tiles if INTERPRETED else min(tiles, _EXACT * multiprocessors(y.device))    # which most often return
+    exact[programs,](
+        a.data, a.scales, a.span, b.data, b.scales, b.span, y, stacks, m, n, a.data.shape[2], *_strides(a, b, y), guard,
         TERMS=a.fmt.terms, A_SIDE=a.side, B_SIDE=b.side, A_MAGNITUDE=a.fmt.magnitude, B_MAGNITUDE=b.fmt.magnitude,
         A_VALUES=a.form == "values", B_VALUES=b.form == "values", ACCUMULATE=accumulate,
         GRADUAL=a.fmt.subnormals == "gradual", ONLY_IF_NEEDED=only_if_needed, CHUNK=chunk, BLOCK_M=side, BLOCK_N=side,
