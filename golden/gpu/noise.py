@@ -18,8 +18,8 @@ from .runtime import INTERPRETED, on
 
 #: Matrices of 1, 2, 4 ... steps: no tensor draws more.
 _LEVELS = 40
-#: Beats of a chunk, a power of two, elements of a program, and beats from which on chunks are four times as long.
-_STEPS, _ELEMENTS, _MANY = (64, 256, 1 << 40) if INTERPRETED else (256, 512, 1 << 20)
+#: Beats of a chunk, and numbers that a program makes at a time, both as powers of two.
+_STEPS, _ELEMENTS = (6, 8) if INTERPRETED else (7, 9)
 
 
 def drawn(key: int, shape: tuple[int, int], fmt: HBFPFormat, device: torch.device, *, first: int = 0) -> torch.Tensor:
@@ -72,12 +72,11 @@ def words(state: torch.Tensor, beats: int, bits: int) -> torch.Tensor:
         return out
     shifts, jumps = _tables(lanes, state.device)
     width = triton.next_power_of_2(lanes)
-    chunks = max(1, _ELEMENTS // width)
-    after, steps = torch.empty_like(state), _STEPS if beats < _MANY else 4 * _STEPS
+    after, more = torch.empty_like(state), max(0, _ELEMENTS - (width.bit_length() - 1))
     with on(out):
-        of_lanes[triton.cdiv(beats, steps * chunks),](
-            out, state, after, shifts, jumps, beats, lanes, min(steps, beats), steps.bit_length() - 1,
-            (beats - 1).bit_length(), KEPT=bits, STEPS=steps, CHUNKS=chunks, WIDTH=width, num_warps=4)
+        of_lanes[triton.cdiv(beats, 1 << _STEPS + more),](
+            out, state, after, shifts, jumps, beats, lanes, min(1 << _STEPS, beats), beats.bit_length(), KEPT=bits,
+            LOW=_STEPS, MORE=more, WIDTH=width, num_warps=4)
     state.copy_(after)
     return out
 

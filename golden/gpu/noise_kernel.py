@@ -51,37 +51,51 @@ def by_position(out, key, start, rows, columns, groups, CUT: tl.constexpr, ROUND
 
 
 @triton.jit
-def of_lanes(out, before, after, shifts, jumps, beats, lanes, steps, low, high, KEPT: tl.constexpr,
-             STEPS: tl.constexpr, CHUNKS: tl.constexpr, WIDTH: tl.constexpr):
+def _moved(state, jumps, level, lane, lanes):
+    """States 2^level steps on."""
+    moved = tl.zeros_like(state)
+    for bit in tl.static_range(32):
+        column = tl.load(jumps + (level * 32 + bit) * lanes + lane, mask=lane < lanes, other=0)
+        moved ^= tl.where(((state >> bit) & 1) == 1, column.to(tl.uint32, bitcast=True), 0)
+    return moved
+
+
+@triton.jit
+def of_lanes(out, before, after, shifts, jumps, beats, lanes, steps, high, KEPT: tl.constexpr, LOW: tl.constexpr,
+             MORE: tl.constexpr, WIDTH: tl.constexpr):
     """The top ``KEPT`` bits of the next states of xorshift32 generators, (beats, lanes); ``after``: the last ones.
 
-    A program has ``CHUNKS`` chunks of ``STEPS`` beats, of which ``steps`` are needed. Their states at the start follow
-    from those ``before`` by matrices over GF(2), of 1, 2, 4 ... steps: ``jumps``, (levels, 32 columns, lanes); those of
-    levels ``low`` to below ``high`` are needed. ``shifts`` are (3, lanes).
+    A program has 2^``MORE`` chunks of 2^``LOW`` beats, of which ``steps`` are needed. Their states at the start follow
+    from those ``before`` by matrices over GF(2), of 1, 2, 4 ... steps: ``jumps``, (levels, 32 columns, lanes), of which
+    those below ``high`` are needed. ``shifts`` are (3, lanes).
     """
-    chunk = tl.program_id(0).to(tl.int64) * CHUNKS + tl.arange(0, CHUNKS)
     lane = tl.arange(0, WIDTH)
     real = lane < lanes
-    state = tl.load(before + lane, mask=real, other=0).to(tl.uint32, bitcast=True)
-    state = tl.zeros([CHUNKS, WIDTH], tl.uint32) + state[None, :]
-    first = chunk * STEPS
-    for level in range(low, high):
-        moved = tl.zeros([CHUNKS, WIDTH], tl.uint32)
-        for bit in tl.static_range(32):
-            column = tl.load(jumps + (level * 32 + bit) * lanes + lane, mask=real, other=0).to(tl.uint32, bitcast=True)
-            moved ^= tl.where(((state >> bit) & 1) == 1, column[None, :], 0)
-        state = tl.where((((first >> level) & 1) == 1)[:, None], moved, state)
-    a = tl.load(shifts + lane, mask=real, other=0).to(tl.uint32)[None, :]
-    b = tl.load(shifts + lanes + lane, mask=real, other=0).to(tl.uint32)[None, :]
-    c = tl.load(shifts + 2 * lanes + lane, mask=real, other=0).to(tl.uint32)[None, :]
-    last = state
-    for step in range(steps):
+    start = tl.load(before + lane, mask=real, other=0).to(tl.uint32, bitcast=True)
+    if tl.program_id(0) == 0:
+        last = start
+        for level in range(high):
+            if (beats >> level) & 1:
+                last = _moved(last, jumps, level, lane, lanes)
+        tl.store(after + lane, last.to(tl.int32, bitcast=True), mask=real)
+    first = tl.program_id(0).to(tl.int64) << (LOW + MORE)
+    for level in range(LOW + MORE, high):
+        if (first >> level) & 1:
+            start = _moved(start, jumps, level, lane, lanes)
+    chunk = tl.arange(0, 1 << MORE)[:, None]
+    state, lane = tl.zeros([1 << MORE, WIDTH], tl.uint32) + start[None, :], lane[None, :]
+    for level in tl.static_range(MORE):
+        state = tl.where(((chunk >> level) & 1) == 1, _moved(state, jumps, LOW + level, lane, lanes), state)
+    a = tl.load(shifts + lane, mask=lane < lanes, other=0).to(tl.uint32)
+    b = tl.load(shifts + lanes + lane, mask=lane < lanes, other=0).to(tl.uint32)
+    c = tl.load(shifts + 2 * lanes + lane, mask=lane < lanes, other=0).to(tl.uint32)
+    out += first * lanes
+    left = tl.minimum(beats - first, 1 << 30).to(tl.int32)
+    beat = chunk << LOW
+    for _ in range(steps):
         state ^= state << a
         state ^= state >> b
         state ^= state << c
-        beat = first + step
         number = (state >> (32 - KEPT)).to(out.dtype.element_ty)
-        tl.store(out + (beat * lanes)[:, None] + lane[None, :], number, mask=(beat < beats)[:, None] & real[None, :])
-        last = tl.where((beat == beats - 1)[:, None], state, last)
-    ends = (chunk == (beats - 1) // STEPS)[:, None] & real[None, :]
-    tl.store(after + tl.zeros([CHUNKS, 1], tl.int32) + lane[None, :], last.to(tl.int32, bitcast=True), mask=ends)
+        tl.store(out + (beat * lanes + lane), number, mask=(beat < left) & (lane < lanes))
+        beat += 1

@@ -68,7 +68,7 @@ SHAPES = [((9, 40), -1), ((40, 3), 0), ((2, 3, 5), 1)]
 @pytest.mark.parametrize("block, lanes, shape, axis", sweep(2, [(*b, *s) for b in BLOCKS for s in SHAPES]))
 def test_of_lanes(device, block, lanes, shape, axis, monkeypatch):
     """Tensor after tensor, with the state that the host's stream has; chunks are short, so that there are many."""
-    monkeypatch.setattr(noise, "_STEPS", 8)
+    monkeypatch.setattr(noise, "_STEPS", 3)
     stream = host.Stream(7, lanes)
     state = torch.from_numpy(stream.state.view(np.int32).copy()).to(device)
     for bits in (8, 20):
