@@ -19,8 +19,9 @@ from .runtime import INTERPRETED
 _WAYS = {"EXACT": False, "UP": 64, "SHARE_UP": 80}, {"EXACT": True, "UP": 0, "SHARE_UP": 0}
 #: Blocks of a head's features that the kernels keep, and features.
 _PARTS, _FEATURES = 4, 128
-#: Terms of a block -> queries, or keys, of a program, its warps, and strips on their way.
-_PROGRAMS = {16: (64, 4, 2), 32: (64, 4, 2), 64: (64, 4, 2), 128: (64, 8, 2)}
+#: Terms of a block -> queries, or keys, of a program, its warps, and strips on their way: forward, and backward.
+_FORWARD = {16: (64, 4, 2), 32: (64, 4, 2), 64: (64, 4, 1), 128: (64, 4, 1)}
+_BACKWARD = {16: (64, 4, 2), 32: (64, 4, 2), 64: (64, 4, 2), 128: (128, 8, 2)}
 
 
 def takes(fmt: HBFPFormat, size: int) -> bool:
@@ -83,11 +84,11 @@ class Attended:
             return gq.zero_(), gk.zero_(), gv.zero_(), under
         dice = (across.data, across.data) if noise is None else noise.scores
         operands = [each for lines in (q, k, v, across) for each in (lines.data, lines.scales, lines.span)]
-        more = _options(fmt, size, keys) | {"CAUSAL": self.causal, "MAGNITUDE": fmt.magnitude,
-                                      "LOWEST": fmt.exponent_range[0], "HIGHEST": fmt.exponent_range[1],
-                                      "NOISE_BITS": 0 if noise is None else fmt.noise_bits}
+        rows, program = _program(_BACKWARD, fmt.terms)
+        more = program | _options(fmt, size, keys) | {
+            "CAUSAL": self.causal, "MAGNITUDE": fmt.magnitude, "LOWEST": fmt.exponent_range[0],
+            "HIGHEST": fmt.exponent_range[1], "NOISE_BITS": 0 if noise is None else fmt.noise_bits}
         grids = q.scales.stride(1), k.scales.stride(1)
-        rows = _rows(fmt.terms)
         for way in _WAYS:
             query_gradients[triton.cdiv(queries, rows), stacks](
                 *operands, k_down.data, k_down.scales, dice[0], gq, sums, self.stats, under, beyond, queries, keys,
@@ -125,14 +126,14 @@ def attended(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, x_fmt: HBFPForma
         return y.zero_(), found, shown
     (q_lines, _), (k_lines, _), (_, v_lines) = q_both, k_both, v_both
     operands = [each for line in (q_lines, k_lines, v_lines) for each in (line.data, line.scales, line.span)]
-    rows = _rows(x_fmt.terms)
+    rows, program = _program(_FORWARD, x_fmt.terms)
     for way in _WAYS:
         attend[triton.cdiv(queries, rows), stacks](
             *operands, y, stats, shown, queries, keys, size, q_lines.data.stride(1), v_lines.data.stride(1),
             q_lines.scales.stride(1), k_lines.scales.stride(1), v_lines.scales.stride(1), factor, 1.0,
             MAGNITUDE=x_fmt.magnitude, LOWEST=x_fmt.exponent_range[0], HIGHEST=x_fmt.exponent_range[1], CAUSAL=causal,
             KEPT=weights, EXACT=way["EXACT"], UP=way["SHARE_UP"], ROWS=rows, STRIP=_strip(x_fmt.terms),
-            **_options(x_fmt, size, keys))
+            **program, **_options(x_fmt, size, keys))
     return y, found, shown
 
 
@@ -146,9 +147,10 @@ def _both(x, fmt, noise=None, down_noise=None) -> tuple[Lines, Lines]:
     return across, down
 
 
-def _rows(terms):
-    """Queries, or keys, of a program."""
-    return 16 if INTERPRETED else _PROGRAMS[terms][0]
+def _program(table, terms):
+    """Queries, or keys, of a program, and what it is compiled with."""
+    rows, warps, stages = table[terms]
+    return 16 if INTERPRETED else rows, {"num_warps": warps, "num_stages": stages}
 
 
 def _strip(terms):
@@ -159,5 +161,5 @@ def _strip(terms):
 def _options(fmt, size, keys):
     width = max(16, triton.next_power_of_2(size))
     return {"TERMS": fmt.terms, "WIDTH": min(fmt.terms, width), "PARTS": triton.cdiv(size, fmt.terms), "SIZE": width,
-            "RAGGED": keys % max(fmt.terms, 64) > 0, "WIDE": INTERPRETED, "num_warps": _PROGRAMS[fmt.terms][1],
-            "num_stages": _PROGRAMS[fmt.terms][2], "enable_fp_fusion": False}
+            "RAGGED": keys % max(fmt.terms, 64) > 0, "WIDE": INTERPRETED,
+            "enable_fp_fusion": False}
