@@ -10,7 +10,7 @@ it is kept times a power of two. Where an operand's exponents leave the range th
 import triton
 import triton.language as tl
 
-from .convert_kernel import MAGIC, integers, nearest, power_of_last
+from .convert_kernel import MAGIC, as_float, by_chance, nearest, power_of_last
 from .exact_kernel import NORMAL, single
 from .shared_kernel import in_range, real, store, within
 
@@ -104,8 +104,7 @@ def converted(x, drawn, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: 
     exponent = tl.minimum(tl.maximum(tl.maximum(top - UP, 0) - 126, LOWEST), HIGHEST)
     scale = tl.where(top == 255, float("nan"), power_of_last(exponent + UP, MAGNITUDE))
     if NOISE_BITS > 0:
-        mantissa = integers(x, (exponent + UP)[:, None], drawn, MAGNITUDE, "stochastic", NOISE_BITS, False)
-        whole = mantissa.to(tl.float32)
+        whole = as_float(by_chance(x, (MAGNITUDE - UP - exponent)[:, None], drawn, MAGNITUDE, NOISE_BITS, UP > 0))
     else:
         whole = nearest(x, (MAGNITUDE - UP - exponent)[:, None], MAGNITUDE, UP > 0) - MAGIC
     return (whole * scale[:, None]).to(tl.bfloat16), scale, tops

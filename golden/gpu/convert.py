@@ -13,10 +13,12 @@ from .convert_kernel import convert
 
 #: Forms that mantissas are kept in.
 _TYPE = {"values": torch.bfloat16, "int8": torch.int8, "int16": torch.int16}
-#: Elements of a program's tile, about.
-_ELEMENTS = 2048
-#: Tiles that a program converts, one after the other.
-_TURNS = 4
+#: Sides of a program's tile of lines and of square tiles, at least; elements of a tile that is converted one way.
+_SIDE, _ELEMENTS = {False: 32, True: 64}, 2048
+#: Elements of a warp, tiles that a program converts one after the other, and elements of a tile that is enough.
+_EACH, _TURNS, _ONE = 1024, 4, 4096
+#: Terms of a block that make a tile too large for both ways at once: it takes as long, one after the other.
+_TWICE = 64
 #: Numbers that a line is filled up to, so that each begins where the copy engine can: 16 bytes.
 _ALIGNED = 16
 
@@ -114,7 +116,7 @@ def converted(x: torch.Tensor, fmt: HBFPFormat, *, across: bool = False, down: b
     *lead, rows, columns = x.shape if places is None else (1, *map(len, places))
     stacks, inner = math.prod(lead), lead[-1]
     span = torch.zeros(3, dtype=torch.int32, device=x.device)      # of nothing
-    if across and down and not fmt.square and fmt.terms > 128:     # more than a tile
+    if across and down and not fmt.square and fmt.terms > _TWICE:
         return (converted(x, fmt, across=True, noise=noise, kind=kind, places=places)[0],
                 converted(x, fmt, down=True, noise=noise, kind=kind, places=places)[1])
     made = [_empty(x, stacks, fmt, kind, lines, k, span) if wanted else None
@@ -124,11 +126,9 @@ def converted(x: torch.Tensor, fmt: HBFPFormat, *, across: bool = False, down: b
             if each is not None:
                 each.scales.fill_(2.0 ** (min(max(-126, fmt.exponent_range[0]), fmt.exponent_range[1]) - fmt.magnitude))
         return made[0], made[1]
-    row_step = fmt.terms if fmt.square or down else max(1, _ELEMENTS // triton.next_power_of_2(fmt.terms))
-    column_step = fmt.terms if fmt.square or across else max(16, _ELEMENTS // triton.next_power_of_2(fmt.terms))
-    high, wide = (triton.next_power_of_2(step) for step in (row_step, column_step))
-    repeat = min(_TURNS, triton.cdiv(columns, column_step))
-    grid = triton.cdiv(columns, column_step * repeat), triton.cdiv(rows, row_step), stacks
+    (row_step, high, row_blocks), (column_step, wide, column_blocks), repeat, warps = _tile(fmt, across, down)
+    repeat = min(repeat, triton.cdiv(columns, column_step * column_blocks))
+    grid = triton.cdiv(columns, column_step * column_blocks * repeat), triton.cdiv(rows, row_step * row_blocks), stacks
     place = [(span, span, 0, 0, 0, 0) if each is None else
              (each.data, each.scales, *each.data.stride()[:2], each.scales.stride(1), _filled(each)) for each in made]
     lowest, highest = fmt.exponent_range
@@ -136,11 +136,26 @@ def converted(x: torch.Tensor, fmt: HBFPFormat, *, across: bool = False, down: b
     dice, steps = (x, strides) if noise is None else (noise, noise.stride())
     convert[grid](x, *places or (span, span), inner, outer, dice, place[0][0], place[0][1], place[1][0], place[1][1],
                   span, rows, columns, *strides, *steps, *place[0][2:], *place[1][2:], ROW_STEP=row_step,
-                  COLUMN_STEP=column_step, ROWS=high, COLUMNS=wide, REPEAT=repeat, SQUARE=fmt.square, ACROSS=across,
+                  COLUMN_STEP=column_step, ROWS=high, COLUMNS=wide, ROW_BLOCKS=row_blocks,
+                  COLUMN_BLOCKS=column_blocks, REPEAT=repeat, SQUARE=fmt.square, ACROSS=across,
                   DOWN=down, MAGNITUDE=fmt.magnitude, LOWEST=lowest, HIGHEST=highest, ROUNDING=fmt.rounding,
                   NOISE_BITS=fmt.noise_bits, GRADUAL=fmt.subnormals == "gradual", FORM=kind,
-                  GATHERED=places is not None, num_warps=min(8, max(1, high * wide // 512)))
+                  GATHERED=places is not None, num_warps=warps)
     return made[0], made[1]
+
+
+@lru_cache(256)
+def _tile(fmt, across, down):
+    """Of a program's tile the steps along rows and columns (elements, places, how many), its turns, and warps."""
+    terms, places = fmt.terms, triton.next_power_of_2(fmt.terms)
+    side = max(places, _SIDE[fmt.square])
+    high = wide = terms, places, side // places
+    elements = side * side
+    if not fmt.square and not (across and down):
+        elements = max(_ELEMENTS, (1 if across else 16) * side)
+        other = elements // side, elements // side, 1
+        high, wide = (other, wide) if across else (high, other)
+    return high, wide, _TURNS if elements < _ONE else 1, min(16, max(1, elements // _EACH))
 
 
 def _filled(lines):
