@@ -76,7 +76,7 @@ class Attended:
         stacks = math.prod(lead)
         keys = k.data.shape[1]
         across, down = _both(g, fmt, *() if noise is None else noise.outputs)
-        gq, gk, gv = (torch.empty(stacks, n, size, device=g.device) for n in (queries, keys, keys))
+        gq, gk, gv = (_like(g, n) for n in (queries, keys, keys))
         sums = torch.empty(stacks, queries, device=g.device)
         beyond = torch.zeros(2, dtype=torch.int32, device=g.device)
         under = torch.zeros(stacks if kept else 0, queries, keys, device=g.device)
@@ -93,14 +93,15 @@ class Attended:
             query_gradients[triton.cdiv(queries, rows), stacks](
                 *operands, k_down.data, k_down.scales, dice[0], gq, sums, self.stats, under, beyond, queries, keys,
                 size, q.data.stride(1), k_down.data.stride(1), *grids, k_down.scales.stride(1), *dice[0].stride(),
-                self.factor, 1.0, KEPT=kept, ROWS=rows, STRIP=_strip(fmt.terms), **more, **way)
+                *_places(gq), self.factor, 1.0, KEPT=kept, ROWS=rows, STRIP=_strip(fmt.terms), **more, **way)
         shares = self.q[0].fmt
         for way in _WAYS:
             key_gradients[triton.cdiv(keys, rows), stacks](
                 *operands, q_down.data, q_down.scales, down.data, down.scales, dice[1], gk, gv, sums, self.stats,
                 beyond[1:], queries, keys, size, q.data.stride(1), q_down.data.stride(1), *grids,
-                q_down.scales.stride(1), *dice[1].stride(), self.factor, 1.0, SHARE_MAGNITUDE=shares.magnitude,
-                SHARE_LOWEST=shares.exponent_range[0], SHARE_HIGHEST=shares.exponent_range[1], ROWS=rows, **more, **way)
+                q_down.scales.stride(1), *dice[1].stride(), *_places(gk), self.factor, 1.0,
+                SHARE_MAGNITUDE=shares.magnitude, SHARE_LOWEST=shares.exponent_range[0],
+                SHARE_HIGHEST=shares.exponent_range[1], ROWS=rows, **more, **way)
         return gq, gk, gv, under
 
 
@@ -119,7 +120,7 @@ def attended(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, x_fmt: HBFPForma
     *lead, queries, size = q.shape
     stacks, keys = math.prod(lead), k.shape[-2]
     q_both, k_both, v_both = (_both(t, fmt) for t, fmt in ((q, x_fmt), (k, w_fmt), (v, w_fmt)))
-    y, stats = torch.empty(stacks, queries, size, device=q.device), torch.empty(2, stacks, queries, device=q.device)
+    y, stats = _like(q, queries), torch.empty(2, stacks, queries, device=q.device)
     shown = torch.zeros(stacks if weights else 0, queries, keys, device=q.device)
     found = Attended(stats, q_both, k_both, v_both, causal, factor)
     if not y.numel() or not keys:
@@ -130,7 +131,7 @@ def attended(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, x_fmt: HBFPForma
     for way in _WAYS:
         attend[triton.cdiv(queries, rows), stacks](
             *operands, y, stats, shown, queries, keys, size, q_lines.data.stride(1), v_lines.data.stride(1),
-            q_lines.scales.stride(1), k_lines.scales.stride(1), v_lines.scales.stride(1), factor, 1.0,
+            q_lines.scales.stride(1), k_lines.scales.stride(1), v_lines.scales.stride(1), *_places(y), factor, 1.0,
             MAGNITUDE=x_fmt.magnitude, LOWEST=x_fmt.exponent_range[0], HIGHEST=x_fmt.exponent_range[1], CAUSAL=causal,
             KEPT=weights, EXACT=way["EXACT"], UP=way["SHARE_UP"], ROWS=rows, STRIP=_strip(x_fmt.terms),
             **program, **_options(x_fmt, size, keys))
@@ -145,6 +146,20 @@ def _both(x, fmt, noise=None, down_noise=None) -> tuple[Lines, Lines]:
         down = converted(x, fmt, down=True, kind="values", noise=down_noise)[1]
     assert across is not None and down is not None
     return across, down
+
+
+def _like(x, rows):
+    """An empty (..., rows, d) that lies as ``x`` does: heads beside each other in a row, or one after the other."""
+    *lead, _, size = x.shape
+    if len(lead) == 2 and x.stride(1) < x.stride(2):
+        return torch.empty(lead[0], rows, lead[1], size, device=x.device).transpose(1, 2)
+    return torch.empty(*lead, rows, size, device=x.device)
+
+
+def _places(y):
+    """Matrices that lie evenly apart, and steps: from one set of them to the next, in a set, and between rows."""
+    outer, inner, line, _ = (0, *y.stride())[-4:]
+    return y.shape[-3], outer, inner, line
 
 
 def _program(table, terms):

@@ -7,7 +7,7 @@ the gradients of queries in strips of queries, and, turned, for those of keys an
 import triton
 import triton.language as tl
 
-from .attention_kernel import added, converted, matrix, parts, product, shares
+from .attention_kernel import added, beside, converted, matrix, parts, product, shares
 from .shared_kernel import in_range, real, store, within
 
 
@@ -50,11 +50,12 @@ def _idle(served, beyond, EXACT: tl.constexpr):
 @triton.jit
 def query_gradients(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span, g, g_scales, g_span, down,
                     down_scales, noise, gq, sums, stats, kept, beyond, queries, keys, size, wide, long, q_grid, k_grid,
-                    down_grid, noise_stack, noise_query, noise_key, factor, one, NOISE_BITS: tl.constexpr,
-                    TERMS: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr, SIZE: tl.constexpr,
-                    MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: tl.constexpr, CAUSAL: tl.constexpr,
-                    RAGGED: tl.constexpr, KEPT: tl.constexpr, EXACT: tl.constexpr, UP: tl.constexpr,
-                    SHARE_UP: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr, STRIP: tl.constexpr):
+                    down_grid, noise_stack, noise_query, noise_key, inner, y_outer, y_inner, y_line, factor, one,
+                    NOISE_BITS: tl.constexpr, TERMS: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr,
+                    SIZE: tl.constexpr, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: tl.constexpr,
+                    CAUSAL: tl.constexpr, RAGGED: tl.constexpr, KEPT: tl.constexpr, EXACT: tl.constexpr,
+                    UP: tl.constexpr, SHARE_UP: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr,
+                    STRIP: tl.constexpr):
     """Gradients of queries, and ``sums`` of shares times their gradients.
 
     Lines q, g (queries, size), k, v (keys, size), and ``down``, those of k turned (size, keys). ``beyond`` becomes 1
@@ -114,18 +115,18 @@ def query_gradients(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_spa
         acc = added(acc, p, p_scale, down, down_scales, block, place, size, keys, long, down_grid, TERMS, UP, EXACT,
                     WIDE)
     _note(beyond, highest, UP, EXACT)
-    store(gq + stack * queries * size, acc, query, place, queries, size, size)
+    store(beside(gq, stack, inner, y_outer, y_inner), acc, query, place, queries, size, y_line)
 
 
 @triton.jit
 def key_gradients(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span, g, g_scales, g_span, q_down,
                   q_down_scales, g_down, g_down_scales, noise, gk, gv, sums, stats, beyond, queries, keys, size, wide,
-                  long, q_grid, k_grid, down_grid, noise_stack, noise_query, noise_key, factor, one,
-                  NOISE_BITS: tl.constexpr, TERMS: tl.constexpr, WIDTH: tl.constexpr,
-                  PARTS: tl.constexpr, SIZE: tl.constexpr, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr,
-                  HIGHEST: tl.constexpr, SHARE_MAGNITUDE: tl.constexpr, SHARE_LOWEST: tl.constexpr,
-                  SHARE_HIGHEST: tl.constexpr, CAUSAL: tl.constexpr, RAGGED: tl.constexpr, EXACT: tl.constexpr,
-                  UP: tl.constexpr, SHARE_UP: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr):
+                  long, q_grid, k_grid, down_grid, noise_stack, noise_query, noise_key, inner, y_outer, y_inner, y_line,
+                  factor, one, NOISE_BITS: tl.constexpr, TERMS: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr,
+                  SIZE: tl.constexpr, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: tl.constexpr,
+                  SHARE_MAGNITUDE: tl.constexpr, SHARE_LOWEST: tl.constexpr, SHARE_HIGHEST: tl.constexpr,
+                  CAUSAL: tl.constexpr, RAGGED: tl.constexpr, EXACT: tl.constexpr, UP: tl.constexpr,
+                  SHARE_UP: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr):
     """Gradients of keys and values; lines as before, and those of q and g turned (size, queries).
 
     Scores are turned here: a row is a key's. Both gradients are products along the queries.
@@ -177,5 +178,5 @@ def key_gradients(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span,
         k_acc = added(k_acc, p, p_scale, q_down, q_down_scales, block, place, size, queries, long, down_grid, TERMS,
                       UP, EXACT, WIDE)
     _note(beyond, highest, UP, EXACT)
-    store(gk + stack * keys * size, k_acc, key, place, keys, size, size)
-    store(gv + stack * keys * size, v_acc, key, place, keys, size, size)
+    store(beside(gk, stack, inner, y_outer, y_inner), k_acc, key, place, keys, size, y_line)
+    store(beside(gv, stack, inner, y_outer, y_inner), v_acc, key, place, keys, size, y_line)

@@ -69,6 +69,12 @@ def matrix(source, scales, stack, lines, pitch, grid, blocks):
 
 
 @triton.jit
+def beside(y, stack, inner, y_outer, y_inner):
+    """Where one matrix of a stack in two dimensions begins."""
+    return y + stack // inner * y_outer + stack % inner * y_inner
+
+
+@triton.jit
 def product(a0, a1, a2, a3, a, a_scales, a_line, a_lines, a_grid, b, b_scales, b_line, b_lines, b_grid, k, pitch, one,
              TERMS: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr, EXACT: tl.constexpr, WIDE: tl.constexpr):
     """Sums over all blocks of lines (M, K), whose blocks are ``a0`` to ``a3``, and (N, K): (M, N)."""
@@ -143,13 +149,14 @@ def shares(scores, key, query, keys, top, inverse, CAUSAL: tl.constexpr, RAGGED:
 
 @triton.jit
 def attend(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span, y, stats, weights, queries, keys, size, wide,
-           long, q_grid, k_grid, v_grid, factor, one, TERMS: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr,
-           SIZE: tl.constexpr, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr, HIGHEST: tl.constexpr,
-           CAUSAL: tl.constexpr, RAGGED: tl.constexpr, KEPT: tl.constexpr, EXACT: tl.constexpr, UP: tl.constexpr,
-           WIDE: tl.constexpr, ROWS: tl.constexpr, STRIP: tl.constexpr):
+           long, q_grid, k_grid, v_grid, inner, y_outer, y_inner, y_line, factor, one, TERMS: tl.constexpr,
+           WIDTH: tl.constexpr, PARTS: tl.constexpr, SIZE: tl.constexpr, MAGNITUDE: tl.constexpr, LOWEST: tl.constexpr,
+           HIGHEST: tl.constexpr, CAUSAL: tl.constexpr, RAGGED: tl.constexpr, KEPT: tl.constexpr, EXACT: tl.constexpr,
+           UP: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr, STRIP: tl.constexpr):
     """``y = softmax(factor q k^T) v`` of lines q (queries, size), k (keys, size) and v (size, keys).
 
-    ``stats``: each query's largest score, and one over the sum of its exponentials. ``weights``: the softmax, if KEPT.
+    ``inner`` matrices of y lie evenly apart, and so do sets of them. ``stats``: each query's largest score, and one
+    over the sum of its exponentials. ``weights``: the softmax, if KEPT.
     """
     served = in_range(q_span, k_span, TERMS) & within(v_span, -58, 40)
     if EXACT:
@@ -195,4 +202,4 @@ def attend(q, q_scales, q_span, k, k_scales, k_span, v, v_scales, v_span, y, sta
                      mask=(query < queries)[:, None] & (key < keys)[None, :])
         p, p_scale, _ = converted(share, 0, MAGNITUDE, LOWEST, HIGHEST, UP, 0)
         acc = added(acc, p, p_scale, v, v_scales, block, place, size, keys, long, v_grid, TERMS, UP, EXACT, WIDE)
-    store(y + stack * queries * size, acc, query, place, queries, size, size)
+    store(beside(y, stack, inner, y_outer, y_inner), acc, query, place, queries, size, y_line)

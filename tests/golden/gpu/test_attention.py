@@ -119,6 +119,19 @@ def test_noise_of_gradients(device):
         np.testing.assert_allclose(under[i], want, 1e-3, abs(want).max() * 1e-4)
 
 
+def test_results_lie_as_operands_do(device):
+    """Heads beside each other in a row, and one after the other, have the same bits; nothing is copied behind them."""
+    apart = [torch.from_numpy(t).to(device).view(2, 2, *t.shape[1:])
+             for t in numbers((4, 17, 18, 12), (1, 1, 1e-3), None)]
+    beside = [t.transpose(1, 2).contiguous().transpose(1, 2) for t in apart]
+
+    def passed(q, k, v, g):
+        y, found, _ = attention.attended(q, k, v, fmt(16), fmt(16), factor=0.25)
+        return y, *found.gradients(g, fmt(16))[:3]
+    for a, b in zip(passed(*apart), passed(*beside), strict=True):
+        assert torch.equal(a, b) and a.is_contiguous() and b.transpose(1, 2).is_contiguous()
+
+
 @pytest.mark.slow
 def test_exact_where_quick_serves_not(device, monkeypatch):
     """With operands of usual size both ways have the same bits."""
