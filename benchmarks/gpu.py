@@ -28,6 +28,7 @@ from hbfp.command import Parser, run
 from hbfp.format import HBFPFormat
 from hbfp.values import OptionError, writable_file
 
+from .gpu_warm import tasks, warm
 from .tables import add_json
 
 PARTS = ("ceilings", "bits", "conversions", "products", "training", "peers")
@@ -49,7 +50,7 @@ def prepare(args):
     parts = args.parts or [part for part in PARTS if part != "peers" or args.peers]
     if "peers" in parts and not args.peers:
         raise OptionError("PART peers needs --peers FOLDER, with the emulators' sources")
-    return partial(work, parts, args.elements, args.peers, args.json and writable_file("json", args.json))
+    return partial(work, parts, args.elements, args.peers, args.cold, args.json and writable_file("json", args.json))
 
 
 def milliseconds(call: Callable[[], Any], times: int = 20) -> float:
@@ -180,11 +181,15 @@ def peers(folder: str) -> list[dict[str, Any]]:
     return steps(Path(folder), milliseconds)
 
 
-def work(parts, elements, folder, json):
+def work(parts, elements, folder, cold, json):
     """Measure; the exit status is 1 if a number differs."""
     import torch
     import triton
     console, found = Console(), {}
+    if not cold:
+        started = time.perf_counter()
+        warm(tasks(parts), torch.cuda.mem_get_info()[1] >> 30, console.print)
+        console.print(f"[dim]compiled: {time.perf_counter() - started:.0f} s")
     found["device"] = {"name": torch.cuda.get_device_name(), "torch": torch.__version__, "triton": triton.__version__}
     base = found["ceilings"] = ceilings()
     console.print(found["device"], base)
@@ -217,6 +222,7 @@ def make_parser():
     parser.add_argument("--parts", nargs="+", default=[], metavar="PART", help="of " + ", ".join(PARTS))
     parser.add_argument("--elements", type=int, default=10 ** 9, help="numbers whose bits are compared, of each kind")
     parser.add_argument("--peers", metavar="FOLDER", help="of the emulators' sources: see benchmarks/gpu_peers.py")
+    parser.add_argument("--cold", action="store_true", help="compile kernels as they are met, not side by side before")
     add_json(parser)
     return parser
 

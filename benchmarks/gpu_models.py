@@ -115,14 +115,21 @@ def steps(name: str) -> list[dict[str, Any]]:
     return [{key: row.get(key, "") for key in columns} for row in rows]
 
 
-def _measured(model, batch, formats, narrow):
+def once(name: str, kind: str) -> None:
+    """One step of a model in a kind, which compiles its kernels."""
+    model, batch = MODELS[name]()
+    _step(model, batch, *KINDS[kind])()
+    torch.cuda.synchronize()
+
+
+def _step(model, batch, formats, narrow):
+    """A model's step as a function, which returns the loss."""
     model = model.cuda()
     if batch[0].dim() == 4:
         model = model.to(memory_format=torch.channels_last)
     if formats is not None:
         model = gn.convert(model, formats)
     optimiser = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9, fused=True)
-    torch.cuda.reset_peak_memory_stats()
 
     def step():
         optimiser.zero_grad(set_to_none=True)
@@ -131,7 +138,12 @@ def _measured(model, batch, formats, narrow):
         loss.backward()
         optimiser.step()
         return loss
+    return step
 
+
+def _measured(model, batch, formats, narrow):
+    step = _step(model, batch, formats, narrow)
+    torch.cuda.reset_peak_memory_stats()
     first = step().item()
     step()
     found = {"loss": first, "ms": _average(step, STEPS)}
