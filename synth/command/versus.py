@@ -10,7 +10,7 @@ from hbfp import files
 from hbfp.command import Parser
 from hbfp.values import OptionError, choice, make_folder, several, whole, writable_folder
 
-from ..compare.versus import NUMBERS, Largest, compared, largest
+from ..compare.versus import NUMBERS, Largest, compared, largest, sizes
 from ..measure import devices
 from ..measure import whole as placed
 from ..report.plots import save
@@ -19,8 +19,11 @@ from ..report.versus import picture, table
 from ..tools import nextpnr, yosys
 from .options import make_console, mover, progress_bar
 
+#: Sizes of cores that are placed.
+SIZES = ("largest", "small")
 #: Option -> its default, of those that only this comparison has.
-OPTIONS = {"numbers": ",".join(NUMBERS), "share": 75, "place": "", "seed": nextpnr.SEED, "limit": 7200}
+OPTIONS = {"numbers": ",".join(NUMBERS), "share": 75, "place": "", "size": "largest",
+           "seed": nextpnr.SEED, "limit": 7200}
 
 
 def add_options(parser: Parser) -> None:
@@ -32,7 +35,9 @@ def add_options(parser: Parser) -> None:
         group.add_argument(f"--{name}", metavar=metavar, help=text.format(OPTIONS[name]))
     add("numbers", "LIST", "which numbers (default all: {})")
     add("share", "P", "percent of LUTs, flip-flops and block RAMs that a core may take, 1 to 100 (default {})")
-    add("place", "LIST", "numbers whose largest cores are placed and routed, ECP5 alone; hours (default none)")
+    add("place", "LIST", "numbers whose cores are placed and routed, on ECP5 alone (default none)")
+    add("size", "NAME", "of the cores that are placed: largest, an hour or more each, or small, minutes each: 8 x 4, "
+        "of floats 2 x 4 (default {})")
     add("seed", "N", "of the placement (default {})")
     add("limit", "S", "seconds for each placement (default {})")
 
@@ -49,15 +54,16 @@ def prepare(args: argparse.Namespace) -> Callable[[], None]:
         raise OptionError(f"--place {stray[0]}: must be one of the numbers, {', '.join(numbers)}")
     if routed and family != "ecp5":
         raise OptionError(f"--place {','.join(routed)}: there is no router for {family}")
+    size = choice("size", given["size"], SIZES)
     share = whole("share", given["share"], 1, 100) / 100
     seed, limit = whole("seed", given["seed"], 1, 1 << 30), whole("limit", given["limit"], 1, 1 << 20)
     folder = writable_folder("out", args.out)
     if family == "ecp5" and nextpnr.find(family) is None:
         raise OptionError("--versus: needs nextpnr: pip install 'hbfp[fpga]'")
-    return partial(work, family, numbers, routed, share, seed, limit, folder)
+    return partial(work, family, numbers, routed, size, share, seed, limit, folder)
 
 
-def work(family: str, numbers: Sequence[str], routed: Sequence[str], share: float, seed: int, limit: int,
+def work(family: str, numbers: Sequence[str], routed: Sequence[str], size: str, share: float, seed: int, limit: int,
          folder: Path) -> None:
     """Count, place and compare in sight of the user; write JSON and picture."""
     console = make_console()
@@ -74,10 +80,11 @@ def work(family: str, numbers: Sequence[str], routed: Sequence[str], share: floa
             done += 1
             clock = None
             if name in routed:
-                move(done, total, f"{NUMBERS[name].title}, {found.counted.rows} x {found.counted.cols}, placing")
-                clock = _clock(found, device, seed, limit)
+                placing = (found.counted.rows, found.counted.cols) if size == "largest" else sizes(name)[0]
+                move(done, total, "{}, {} x {}, placing".format(NUMBERS[name].title, *placing))
+                clock = _clock(found, placing, device, seed, limit)
                 done += 1
-            rows.append(found.as_dict() | (clock or {"clock": None}))
+            rows.append(found.as_dict() | (clock or {"clock": None, "placed": None}))
     tools = {"yosys": yosys.find()[1]}
     if family == "ecp5" and (router := nextpnr.find(family)):
         tools["nextpnr"] = router[1]
@@ -90,8 +97,8 @@ def work(family: str, numbers: Sequence[str], routed: Sequence[str], share: floa
     console.print(f"{path}, {shown}; {tools_text(tools)}", markup=False, soft_wrap=True)
 
 
-def _clock(found: Largest, device: str, seed: int, limit: int) -> dict[str, Any]:
-    """Clock of a core in MHz, and its critical path."""
-    design = NUMBERS[found.name].design(found.counted.rows, found.counted.cols)
-    built = placed.build(design, device, int(found.device.dsps), seed, limit, lambda done: None)
-    return {"clock": built.clock, "path": built.path, "seconds": built.seconds}
+def _clock(found: Largest, size: tuple[int, int], device: str, seed: int, limit: int) -> dict[str, Any]:
+    """Clock in MHz of a number's core of a size, and its critical path."""
+    built = placed.build(NUMBERS[found.name].design(*size), device, int(found.device.dsps), seed, limit,
+                         lambda done: None)
+    return {"clock": built.clock, "placed": list(size), "path": built.path, "seconds": built.seconds}

@@ -222,11 +222,13 @@ def compared(rows: Iterable[Mapping[str, Any]], against: str = "fp16") -> list[d
     Parameters
     ----------
     rows : iterable of dict
-        ``name``, ``elements``, and ``clock`` in MHz or None.
+        ``name``, ``rows``, ``cols``, ``elements``, ``clock`` in MHz or None, and ``placed``: rows and columns of the
+        core that has this clock. That of another core than the largest says nothing of its speed.
     """
     found = [dict(row) for row in rows]
     for row in found:
-        row["gmacs"] = row["elements"] * row["clock"] / 1000 if row["clock"] else None
+        routed = row["clock"] and list(row["placed"]) == [row["rows"], row["cols"]]
+        row["gmacs"] = row["elements"] * row["clock"] / 1000 if routed else None
     base = next((row for row in found if row["name"] == against), None)
     for row in found:
         row["ratio"] = row["elements"] / base["elements"] if base else None

@@ -9,7 +9,7 @@ from rich.table import Table
 from .plots import new_figure
 
 #: Kind of cell -> its name in the table.
-NAMES = {"luts": "LUTs", "flipflops": "flip-flops", "rams": "block RAMs", "dsps": "DSP blocks"}
+NAMES = {"luts": "LUTs", "flipflops": "FFs", "rams": "RAMs", "dsps": "DSPs"}
 
 
 def _ratio(value):
@@ -19,18 +19,25 @@ def _ratio(value):
 def table(rows: Sequence[Mapping[str, Any]], title: str) -> Table:
     """A row a number: its largest core, shares of the device, clock and speed, and ratios to FP16."""
     result = Table(title=title, title_justify="left", caption_justify="left", caption=(
-        "each core was mapped as a whole; model: its LUTs by the costs of small cores, over those counted; clocks are "
-        "of the same cores, placed and routed"))
+        "each core was mapped as a whole; model: its LUTs by the costs of small cores, over those counted; clocks: "
+        "placed and routed, in brackets where that was a smaller core"))
     result.add_column("")
     for head in ("core", "elements", "/ FP16", *NAMES.values(), "binds", "model", "MHz", "GMAC/s", "/ FP16"):
         result.add_column(head, justify="right")
     for row in rows:
         result.add_row(
             row["title"], f"{row['rows']} x {row['cols']}", f"{row['elements']:,}", _ratio(row["ratio"]),
-            *(f"{row['use'][kind]:,.0f} ({row['shares'][kind]:.0%})" for kind in NAMES), NAMES[row["binds"]],
+            *(f"{row['shares'][kind]:.0%}" for kind in NAMES), NAMES[row["binds"]],
             f"{row['guess']['luts'] / row['use']['luts']:.2f}",
-            *("" if row[name] is None else f"{row[name]:.1f}" for name in ("clock", "gmacs")), _ratio(row["speed"]))
+            _clock(row), "" if row["gmacs"] is None else f"{row['gmacs']:.1f}", _ratio(row["speed"]))
     return result
+
+
+def _clock(row):
+    if row["clock"] is None:
+        return ""
+    text = f"{row['clock']:.1f}"
+    return text if row["gmacs"] is not None else f"{text} ({' x '.join(map(str, row['placed']))})"
 
 
 def picture(rows: Sequence[Mapping[str, Any]], device: str) -> plt.Figure:

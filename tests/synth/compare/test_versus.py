@@ -71,11 +71,16 @@ def test_nothing_fits():
         largest("fp16", count, DEVICE, 0.01)
 
 
+def row(name, rows, clock=None, placed=None):
+    return {"name": name, "rows": rows, "cols": 10, "elements": 10 * rows, "clock": clock, "placed": placed}
+
+
 def test_ratios():
-    rows = compared([{"name": "hbfp8", "elements": 800, "clock": 50.0}, {"name": "fp16", "elements": 100, "clock": 80},
-                     {"name": "int8", "elements": 50, "clock": None}])
-    assert [row["ratio"] for row in rows] == [8, 1, 0.5]
-    assert [row["gmacs"] for row in rows] == [40, 8, None] and [row["speed"] for row in rows] == [5, 1, None]
-    alone = compared([{"name": "hbfp8", "elements": 800, "clock": 50.0}])
+    rows = compared([row("hbfp8", 80, 50.0, [80, 10]), row("fp16", 10, 80.0, (10, 10)), row("int8", 5),
+                     row("hbfp4", 160, 90.0, [8, 4])])
+    assert [each["ratio"] for each in rows] == [8, 1, 0.5, 16]
+    assert [each["gmacs"] for each in rows] == [40, 8, None, None]
+    assert [each["speed"] for each in rows] == [5, 1, None, None]
+    alone = compared([row("hbfp8", 80, 50.0, [80, 10])])
     assert (alone[0]["ratio"], alone[0]["speed"], alone[0]["gmacs"]) == (None, None, 40)
     assert compared([]) == []
