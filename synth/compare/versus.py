@@ -18,8 +18,8 @@ from hbfp.options import design_from_values
 from ..measure.devices import Use
 from ..tools.errors import SynthError
 
-#: Most rows of a core, and columns that its widths are multiples of.
-ROWS, COLUMNS = 64, 4
+#: Most rows of a core, columns of a group, and columns that its widths are multiples of.
+ROWS, COLUMNS, WIDTHS = 64, 4, 2
 #: Lanes of a converter; rows are multiples of it.
 LANES = 8
 #: Columns that a lane of the side unit serves.
@@ -39,7 +39,7 @@ class Number:
 
     def design(self, rows: int, cols: int) -> Design:
         """Its core of a size; blocks are as long as the rows."""
-        values = {"rows": rows, "cols": cols, "group": (1, COLUMNS), **self.values}
+        values = {"rows": rows, "cols": cols, "group": (1, COLUMNS if cols % COLUMNS == 0 else WIDTHS), **self.values}
         if "mantissa" in values and "arithmetic" not in values:
             values |= {"block": (1, rows), "convert_lanes": min(LANES, rows)}
         if values.get("arithmetic") != "int":
@@ -188,7 +188,7 @@ def candidates(name: str, model: Model, device: Use, share: float) -> list[tuple
     """Sizes that would take no more than a share of a device, the largest first, of equals that of fewest LUTs."""
     step, found = NUMBERS[name].step, []
     for rows in range(step, ROWS + 1, step):
-        for cols in range(COLUMNS, 4 * ROWS + 1, COLUMNS):
+        for cols in range(COLUMNS, 4 * ROWS + 1, WIDTHS):
             use = model.use(rows, cols, int(device.dsps))
             if _fits(use, device, share):
                 found.append((-rows * cols, use.luts, rows, cols))
@@ -204,15 +204,16 @@ def largest(name: str, count: Count, device: Use, share: float) -> Largest:
         If none fits.
     """
     blocks = int(device.dsps)
-    model, limit = fit(name, count), None
+    model, missed = fit(name, count), dict.fromkeys(BINDING, 1.0)
     for rows, cols in candidates(name, model, device, share):
-        if limit is not None and rows * cols > limit:
+        guess = model.use(rows, cols, blocks)
+        # What the model missed of a core that did not fit, it misses of the next ones, too.
+        if any(missed[kind] * getattr(guess, kind) > share * getattr(device, kind) for kind in BINDING):
             continue
         found = _counted(name, rows, cols, count, blocks)
         if _fits(found.use, device, share):
-            return Largest(name, found, model, model.use(rows, cols, blocks), device)
-        # What the model misses decides how much smaller the next one is.
-        limit = int(rows * cols * share / max(shares(found.use, device)[kind] for kind in BINDING))
+            return Largest(name, found, model, guess, device)
+        missed = {kind: max(missed[kind], getattr(found.use, kind) / getattr(guess, kind)) for kind in BINDING}
     raise SynthError(f"{NUMBERS[name].title}: no core fits {share:.0%} of the device")
 
 
