@@ -163,12 +163,18 @@ HALVES = {"bf16": (lambda bits: bits >> 16, lambda bits: bits << 16),
 
 @pytest.mark.parametrize("arithmetic, pipeline, multiplier, above", sweep(11, [(*case, above) for case in [
     *((name, depth, "plain") for name in FLOATS for depth in range(PIPELINES[name] + 1)),
-    *((name, depth, "recoded") for name in FLOATS for depth in (0, 1, 2, 4, PIPELINES[name]))] for above in (0, 2)]))
+    *((name, depth, "recoded") for name in FLOATS for depth in (0, 1, 2, 4, PIPELINES[name])),
+    *((name, depth, "carries") for name in FLOATS for depth in range(1, PIPELINES[name]))] for above in (0, 2)]) + [
+        (name, PIPELINES[name], "carries", 2) for name in FLOATS])
 def test_float_chain_equals_golden(arithmetic, pipeline, multiplier, above):
-    """Products and sums down the column, each rounded as its unit says; but for IEEE nothing below 2^-126 but +0."""
+    """Products and sums down the column, each rounded as its unit says; but for IEEE nothing below 2^-126 but +0.
+
+    With ``carries`` for an FPGA: adders are carry chains.
+    """
     tall = 1 if pipeline else 2
-    design = make(rows=4, cols=1, group=(tall, 1), arithmetic=arithmetic, pipeline=pipeline,
-                  multiplier=multiplier)
+    options = {"fabric": "fpga"} if multiplier == "carries" else {"multiplier": multiplier}
+    design = make(rows=4, cols=1, group=(tall, 1), arithmetic=arithmetic, pipeline=pipeline, **options)
+    assert number_of(design).chain == (multiplier == "carries")
     rng = np.random.default_rng(3)
     # Rows of full adders take long here; of their bits tests/rtl/fp32/test_inside.py has many.
     rows = 16 if multiplier == "recoded" and not pipeline else 60
