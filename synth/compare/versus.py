@@ -18,8 +18,8 @@ from hbfp.options import design_from_values
 from ..measure.devices import Use
 from ..tools.errors import SynthError
 
-#: Most rows of a core, columns of a group, and columns that its widths are multiples of.
-ROWS, COLUMNS, WIDTHS = 64, 4, 2
+#: Most rows of a core, and columns of a group, of which its widths are multiples.
+ROWS, COLUMNS = 64, 4
 #: Lanes of a converter; rows are multiples of it.
 LANES = 8
 #: Columns that a lane of the side unit serves.
@@ -39,7 +39,7 @@ class Number:
 
     def design(self, rows: int, cols: int) -> Design:
         """Its core of a size; blocks are as long as the rows."""
-        values = {"rows": rows, "cols": cols, "group": (1, COLUMNS if cols % COLUMNS == 0 else WIDTHS), **self.values}
+        values = {"rows": rows, "cols": cols, "group": (1, COLUMNS), **self.values}
         if "mantissa" in values and "arithmetic" not in values:
             values |= {"block": (1, rows), "convert_lanes": min(LANES, rows)}
         if values.get("arithmetic") != "int":
@@ -188,7 +188,7 @@ def candidates(name: str, model: Model, device: Use, share: float) -> list[tuple
     """Sizes that would take no more than a share of a device, the largest first, of equals that of fewest LUTs."""
     step, found = NUMBERS[name].step, []
     for rows in range(step, ROWS + 1, step):
-        for cols in range(COLUMNS, 4 * ROWS + 1, WIDTHS):
+        for cols in range(COLUMNS, 4 * ROWS + 1, COLUMNS):
             use = model.use(rows, cols, int(device.dsps))
             if _fits(use, device, share):
                 found.append((-rows * cols, use.luts, rows, cols))

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import pytest
 
-from synth.compare.versus import BINDING, COLUMNS, NUMBERS, ROWS, WIDTHS, candidates, compared, fit, largest, sizes
+from synth.compare.versus import BINDING, COLUMNS, NUMBERS, ROWS, candidates, compared, fit, largest, sizes
 from synth.measure.devices import Use
 from synth.tools.errors import SynthError
 
@@ -52,7 +52,7 @@ def test_largest_fits_and_no_larger_one_does(share, bend):
     assert all(found.shares[kind] <= share for kind in BINDING)
     assert found.binds == max(BINDING, key=found.shares.get)
     if not bend:
-        most = max(rows * cols for rows in range(1, ROWS + 1) for cols in range(COLUMNS, 4 * ROWS + 1, WIDTHS)
+        most = max(rows * cols for rows in range(1, ROWS + 1) for cols in range(COLUMNS, 4 * ROWS + 1, COLUMNS)
                    if fits(rows, cols))
         assert found.elements == most
         assert found.guess.luts == pytest.approx(found.counted.use.luts)
