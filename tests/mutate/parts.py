@@ -22,16 +22,14 @@ from .netlist import PORT, Mutant, Netlist, netlist
 class Part:
     """A part: the first words of its modules' names, that of the part before those in it; designs that have it."""
     kinds: tuple[str, ...]
-    designs: tuple[str, ...] = ("one context", "dispatched")
+    designs: tuple[str, ...]
 
 
-#: What the command takes by name.
-PARTS = {
-    **{name: Part((name,)) for name in ("control", "reader", "fetch")},
-    **{name: Part((name, *within), ("one context",)) for name, *within in (
-        ("writer",), ("load", "walk"), ("store", "walk"), ("rotate",))},
-    "legality": Part(("decode",), ("decode", "decode, wide")),
-}
+#: What the command takes by name; modules within a part, such as the walk of loads, count to it.
+_KINDS = {"control": (), "reader": (), "writer": (), "fetch": (), "load": ("walk",), "store": ("walk",), "rotate": ()}
+PARTS = {name: Part((name, *within), ("one context",)) for name, within in _KINDS.items()} | {
+    "legality": Part(("decode",), ("decode", "decode, wide"))} | {
+    f"dispatched-{name}": Part((name,), ("dispatched",)) for name in ("control", "reader", "fetch", "ring", "front")}
 
 
 class Programs:

@@ -224,6 +224,16 @@ def test_places_and_strides_may_have_any_bits(device, bit):
                                   np.frombuffer(machine.dram.get(0, LIMIT), np.uint8)), one
 
 
+@pytest.mark.parametrize("count", [0x155, 0x2AA])
+def test_loops_of_any_count(device, count):
+    """Each loop of a store and of a load by itself, over one place: beats are counted."""
+    for number in range(3):
+        once = {f"count{number}": count} | ({"elements": 1, "run": 1} if number == 0 else {})
+        start(device, [load(), store([(Unit.LOAD, 1)], **once, offset=0x8000), load(**once), HALT])
+        assert finish(device) == (True, 0, 0)
+        assert read(device, "words_loaded", "words_stored") == (1 + count, count)
+
+
 @pytest.mark.parametrize("count", [0x155, 0x2AA, 0x555])
 def test_the_number_of_an_instruction_is_told(device, count):
     """Of one that is illegal, and of one that the bus has an error for."""
@@ -332,22 +342,45 @@ def test_what_an_error_cuts_short_leaves_no_trace(device, name):
     good(device)
 
 
+def test_an_error_is_told_when_nothing_is_under_way(device):
+    """Behind an error a DRAM is busy for long with writes, and with reads that nobody takes."""
+    bad = Instruction(Opcode.LOAD, {"offset": 4, **{f"count{n}": 1 for n in range(3)}}, (Wait(Unit.LOAD, 1),))
+    for delay in (1, 20, 60):
+        device.set_timing(Timing(20, 32))
+        start(device, [load(count0=96), *[Instruction(Opcode.NOP, {"unit": Unit.LOAD}, (Wait(Unit.LOAD, 1),))] * delay,
+                       bad, store([(Unit.LOAD, 1)], offset=0xA000, count0=96), HALT])
+        device.idle(200)
+        device.set_timing(Timing(20, 1))
+        assert finish(device)[:2] == (False, Cause.MISALIGNED)
+        before = device.memory.copy()
+        device.idle(3000)
+        assert np.array_equal(device.memory, before)
+        device.set_timing(Timing(10, 32))
+        good(device)
+
+
 @pytest.mark.parametrize("pauses", sweep(2, [0.3, 0.95, 0.7]))
 def test_what_is_offered_stays_when_a_program_is_stopped(device, pauses):
     """At any cycle of loads and stores, in front of channels that stand still: the bench looks at every cycle."""
     rng = np.random.default_rng(int(100 * pauses))
-    copy = [load(count0=64), store([(Unit.LOAD, 1)], offset=0xA000, count0=64), load(offset=0x4000, count0=64),
+    copy = [load(count0=64), store([(Unit.LOAD, 1)], offset=0xA000, count0=64),
+            load(offset=0x4000, count0=64, base=64),
             store(elements=1, run=3, offset=0xC000, count0=40, dram0=36, buffer0=1), HALT]
-    caught = 0
+    caught, some = 0, 0
+    target, right = (device.memory[BASE + place:][:2048].reshape(64, 32) for place in (0xA000, 0))
     for turn in range(40):
         device.set_pauses(pauses, turn + 1)
+        target[:] = turn
         start(device, copy)
         device.idle(int(rng.integers(0, 400 / (1 - pauses))))
         write(device, control=2)
         assert device.run(20_000)
         caught += read(device, "status") == 4
         assert read(device, "cause") in (0, Cause.STOPPED)
-    assert caught > 20
+        written = (target == right).all(1)
+        assert (written | (target == turn).all(1)).all()    # a beat is there as a whole, or it is not
+        some += 0 < written.sum() < 64
+    assert caught > 20 and some > 3
     device.set_pauses(0)
     good(device)
 

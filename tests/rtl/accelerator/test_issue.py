@@ -5,6 +5,7 @@ Covers: rtl/accelerator/fields.py, rtl/accelerator/issue.py, rtl/accelerator/leg
 """
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pytest
@@ -114,13 +115,15 @@ def turned(system, programs=4, bases=3):
     for opcode in Opcode:
         flags = [field.name for field in FIELDS[opcode] if field.width <= 2]
         end = width(HEADER) + width(FIELDS[opcode])
-        for one, other in {("", ""), *((one, other) for one in flags for other in flags if one <= other)}:
-            values = simple(opcode, rng) | {name: 1 for name in (one, other) if name}
+        pairs = [(one, other) for one in ("", *flags) for other in ("", *flags) if one <= other]
+        starts = [{}, {"elements": 0, "run": 0}] if opcode in (Opcode.LOAD, Opcode.STORE) else [{}]
+        for start, (one, other) in product(starts, pairs):
+            values = simple(opcode, rng) | start | {name: 1 for name in (one, other) if name}
             word = Instruction(opcode, values).encode()
             if legal(word, system):
-                words += [word, *(word ^ 1 << bit for bit in range(end))]
-                words += [Instruction(opcode, values, waits).encode() for waits in (
-                    (Wait(Unit.LOAD, 1),), (Wait(Unit.VECTOR, 7), Wait(Unit.STORE, 9)))]
+                words += [word, *(word ^ 1 << bit for bit in range(end if one or other else WORD))]
+                words += [Instruction(opcode, values, (Wait(unit, 1),) * 3).encode() for unit in (
+                    Unit.LOAD, Unit.STORE, Unit.WEIGHTS)]    # a bit of a unit's number each
     return list(dict.fromkeys(words))
 
 
