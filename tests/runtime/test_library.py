@@ -201,20 +201,36 @@ int main(int count, char **words)
 """
 
 
+def fuzzed(folder, wrong=("", "")):
+    """Status and output of the files, with a text of file.c in place of another."""
+    values = list(parameters(MACHINE).values())
+    (folder / "fuzz.c").write_text(FUZZ.replace("@VALUES@", ", ".join(f"{value}u" for value in values)))
+    (folder / "hbfp_accelerator.h").write_text(header())
+    text = (RUNTIME / "file.c").read_text()
+    assert wrong[0] in text
+    (folder / "file.c").write_text(text.replace(*wrong, 1))
+    replace(PROGRAM, instructions=PROGRAM.instructions[:2]).save(folder / "a.hbfp")
+    sources = [folder / "fuzz.c", folder / "file.c", *(path for path in library.SOURCES if path.name != "file.c")]
+    done = subprocess.run(["gcc", "-std=c99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+                           f"-I{folder}", f"-I{RUNTIME}", *map(str, sources), "-o", folder / "fuzz"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([folder / "fuzz", folder / "a.hbfp"], capture_output=True, text=True, timeout=300,
+                          env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})
+    return done.returncode, done.stdout
+
+
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_no_file_makes_it_read_or_write_amiss(tmp_path):
     """200000 files, each broken otherwise, under the sanitizers of addresses and undefined behaviour."""
-    values = list(parameters(MACHINE).values())
-    (tmp_path / "fuzz.c").write_text(FUZZ.replace("@VALUES@", ", ".join(f"{value}u" for value in values)))
-    (tmp_path / "hbfp_accelerator.h").write_text(header())
-    replace(PROGRAM, instructions=PROGRAM.instructions[:2]).save(tmp_path / "a.hbfp")
-    done = subprocess.run(["gcc", "-std=c99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
-                           f"-I{tmp_path}", f"-I{RUNTIME}", *map(str, library.SOURCES), tmp_path / "fuzz.c", "-o",
-                           tmp_path / "fuzz"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    done = subprocess.run([tmp_path / "fuzz", tmp_path / "a.hbfp"], capture_output=True, text=True, timeout=300,
-                          env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})
-    assert (done.returncode, done.stdout) == (0, "1 1 1\n"), done.stderr[-2000:]
+    assert fuzzed(tmp_path) == (0, "1 1 1\n")
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+@pytest.mark.parametrize("wrong", [("size > limit - address || ", ""), (" || at[4u * words - 1u]", ""),
+                                   ("size > bytes - before", "0"), ("regions > left / 2u", "0")])
+def test_a_bound_that_is_left_out_is_seen(tmp_path, wrong):
+    assert fuzzed(tmp_path, wrong)[0]
 
 
 #: What the page's program has elsewhere.
