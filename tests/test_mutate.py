@@ -91,7 +91,7 @@ def test_some_changes_of_every_part_are_seen(tmp_path):
     parts = [name for name in PARTS if "dispatched" not in name]
     done = subprocess.run([sys.executable, "-c", FEW, *parts, "--count", "1", "--json", str(out)], cwd=files.ROOT,
                           capture_output=True, text=True)
-    assert done.returncode in (0, 1), done.stderr
+    assert done.returncode == 0, done.stderr
     rows = json.loads(out.read_text())["parts"]
     assert list(rows) == parts and all(row["changes"] == 1 for row in rows.values())
     assert sum(row["seen"] for row in rows.values()) > len(parts) / 2, done.stdout
