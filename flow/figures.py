@@ -91,7 +91,7 @@ def prepare(args):
 
 def called(words):
     """Run a command of ours in sight of the user."""
-    module = words[0] if words[0].startswith("benchmarks.") else f"hbfp.{words[0]}"
+    module = words[0] if words[0].startswith(("benchmarks.", "tests.")) else f"hbfp.{words[0]}"
     done = subprocess.run([sys.executable, "-m", module, *words[1:]], cwd=files.ROOT)
     if done.returncode:
         raise SystemExit(done.returncode)    # it has said why
