@@ -120,8 +120,9 @@ void check(uint32_t number, const uint32_t* words, uint32_t count, uint8_t* wron
 
 #: Designs by name.
 DESIGNS = {
-    "one context": Programs(ACCELERATOR, "tests/rtl/accelerator/test_accelerator.py",
-                            "tests/cosim/accelerator/test_host.py", "tests/cosim/command/test_words.py::test_words"),
+    "one context": Programs(ACCELERATOR, *(f"tests/rtl/accelerator/{name}.py" for name in (
+        "test_accelerator", "test_watch_dog")), "tests/cosim/accelerator/test_host.py",
+        "tests/cosim/command/test_words.py::test_words"),
     "dispatched": Programs(DISPATCHED, "tests/cosim/accelerator/test_contexts.py",
                            "tests/cosim/accelerator/test_dispatched.py",
                            "tests/cosim/accelerator/test_descriptors.py"),
