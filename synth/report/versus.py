@@ -43,8 +43,10 @@ def _clock(row):
 def picture(rows: Sequence[Mapping[str, Any]], device: str) -> plt.Figure:
     """Bars of elements, and of speeds where there are clocks, over FP16's."""
     figure, axes = new_figure()
-    bars = (("ratio", "elements of the largest core", -0.2), ("speed", "multiply-accumulates a second, routed", 0.2))
-    for n, (key, label, shift) in enumerate(bars):
+    bars = {"ratio": "elements of the largest core", "speed": "multiply-accumulates a second, routed"}
+    shown = [key for key in bars if any(row[key] is not None for row in rows)]
+    for n, (key, label) in enumerate(bars.items()):
+        shift = 0.4 * n - 0.2 if len(shown) > 1 else 0
         found = [(place + shift, row[key]) for place, row in enumerate(rows) if row[key] is not None]
         if found:
             drawn = axes.bar(*zip(*found, strict=True), width=0.38, color=f"C{n}", label=label)
