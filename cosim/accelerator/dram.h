@@ -115,6 +115,30 @@ struct Memory {
         wready = buffer.size() < WRITE_BEATS && !pause();
     }
 
+    // The memory's side of this cycle, at the ports of a model.
+    template <class Top>
+    void show(Top& top) const {
+        top.m_axi_arready = arready;
+        top.m_axi_awready = awready;
+        top.m_axi_wready = wready;
+        top.m_axi_rvalid = rvalid;
+        top.m_axi_rresp = rresp;
+        top.m_axi_rlast = rlast;
+        top.m_axi_bvalid = bvalid;
+        top.m_axi_bresp = bresp;
+        std::memcpy(&top.m_axi_rdata, rdata, BEAT);
+    }
+
+    // What of the model's side is transferred in this cycle.
+    template <class Top>
+    void take(uint64_t now, Top& top) {
+        end(now, top.m_axi_arvalid,
+            {top.m_axi_araddr, uint32_t(top.m_axi_arlen) + 1, top.m_axi_arsize, top.m_axi_arburst}, top.m_axi_awvalid,
+            {top.m_axi_awaddr, uint32_t(top.m_axi_awlen) + 1, top.m_axi_awsize, top.m_axi_awburst}, top.m_axi_wvalid,
+            reinterpret_cast<uint8_t*>(&top.m_axi_wdata), reinterpret_cast<uint8_t*>(&top.m_axi_wstrb),
+            top.m_axi_wlast, top.m_axi_rready, top.m_axi_bready);
+    }
+
     // The end of a cycle: what the master offered and took.
     void end(uint64_t now, bool arvalid, Address ar, bool awvalid, Address aw, bool wvalid, const uint8_t* data,
              const uint8_t* strobes, bool last, bool rready, bool bready) {

@@ -61,21 +61,13 @@ struct Simulation {
     // One cycle: inputs settle with the clock low, what is transferred is decided, the clock rises.
     void step() {
         memory.begin(cycle);
-        top.m_axi_arready = memory.arready;
-        top.m_axi_awready = memory.awready;
-        top.m_axi_wready = memory.wready;
-        top.m_axi_rvalid = memory.rvalid;
-        top.m_axi_rresp = memory.rresp;
-        top.m_axi_rlast = memory.rlast;
-        top.m_axi_bvalid = memory.bvalid;
-        top.m_axi_bresp = memory.bresp;
-        std::memcpy(&top.m_axi_rdata, memory.rdata, BEAT);
+        memory.show(top);
         top.aclk = 0;
         top.eval();
         dump(0);
         Host next = host;
         if (top.aresetn) {
-            observe();
+            memory.take(cycle, top);
             next = answer();
             record();
         }
@@ -84,16 +76,6 @@ struct Simulation {
         dump(1);
         ++cycle;
         offer(next);
-    }
-
-    void observe() {
-        memory.end(cycle, top.m_axi_arvalid,
-                   {top.m_axi_araddr, uint32_t(top.m_axi_arlen) + 1, top.m_axi_arsize, top.m_axi_arburst},
-                   top.m_axi_awvalid,
-                   {top.m_axi_awaddr, uint32_t(top.m_axi_awlen) + 1, top.m_axi_awsize, top.m_axi_awburst},
-                   top.m_axi_wvalid, reinterpret_cast<uint8_t*>(&top.m_axi_wdata),
-                   reinterpret_cast<uint8_t*>(&top.m_axi_wstrb), top.m_axi_wlast, top.m_axi_rready,
-                   top.m_axi_bready);
     }
 
     // What of the host's transfer happens in this cycle.

@@ -25,26 +25,12 @@ struct System {
 
     void step() {
         memory.begin(cycle);
-        top.m_axi_arready = memory.arready;
-        top.m_axi_awready = memory.awready;
-        top.m_axi_wready = memory.wready;
-        top.m_axi_rvalid = memory.rvalid;
-        top.m_axi_rresp = memory.rresp;
-        top.m_axi_rlast = memory.rlast;
-        top.m_axi_bvalid = memory.bvalid;
-        top.m_axi_bresp = memory.bresp;
-        std::memcpy(&top.m_axi_rdata, memory.rdata, BEAT);
+        memory.show(top);
         top.cpu_ready = ready;
         top.aclk = 0;
         top.eval();
         if (top.aresetn) {
-            memory.end(cycle, top.m_axi_arvalid,
-                       {top.m_axi_araddr, uint32_t(top.m_axi_arlen) + 1, top.m_axi_arsize, top.m_axi_arburst},
-                       top.m_axi_awvalid,
-                       {top.m_axi_awaddr, uint32_t(top.m_axi_awlen) + 1, top.m_axi_awsize, top.m_axi_awburst},
-                       top.m_axi_wvalid, reinterpret_cast<uint8_t*>(&top.m_axi_wdata),
-                       reinterpret_cast<uint8_t*>(&top.m_axi_wstrb), top.m_axi_wlast, top.m_axi_rready,
-                       top.m_axi_bready);
+            memory.take(cycle, top);
             bool asks = top.cpu_valid && !ready;
             if (asks) access();
             ready = asks;
