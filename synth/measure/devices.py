@@ -1,16 +1,12 @@
 """FPGAs that cores are held against: what there is of each, and what a core takes of it."""
 
-import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hbfp import entries, files
 from hbfp.design import Design
 
-from ..tools import xilinx, yosys
-from . import serial, whole
-from .area import generate
+from ..tools import xilinx
+from . import whole
 
 
 @dataclass(frozen=True)
@@ -56,25 +52,10 @@ def count(family: str, design: Design, blocks: int) -> tuple[Use, int]:
 
 def _xilinx(family, design, blocks):
     """The same by Yosys alone."""
-    text, manifest = generate(design)
-    text += serial.wrapper(manifest.top, manifest.ports, manifest.streams)
-    coarse, mapped = (script.format(family=family, top=serial.TOP) for script in (xilinx.COARSE, xilinx.MAPPED))
-
-    def flatten(folder):
-        (folder / "unit.v").write_text(text)
-        yosys.run(coarse, folder)
-    key = files.key(yosys.find()[1], coarse, text)
-    flat = entries.entry(files.cache("synth") / f"coarse-{key}", flatten)
-    chosen = whole.soft(whole.multipliers((flat / "muls.il").read_text()), blocks, xilinx.DSP_BITS[family])
-
-    def synthesise(folder):
-        shutil.copyfile(flat / "coarse.il", folder / "coarse.il")
-        (folder / "soft.txt").write_text("".join(f"{serial.TOP}/{each.cell}\n" for each in chosen))
-        yosys.run(mapped, folder)
-        (folder / "coarse.il").unlink()
-    key = files.key(key, mapped, *(each.cell for each in chosen))
-    netlist = entries.entry(files.cache("synth") / f"whole-{key}", synthesise)
-    return xilinx_use(json.loads((netlist / "stat.json").read_text())["design"]["num_cells_by_type"]), len(chosen)
+    way = whole.Way(*(script.replace("{family}", family) for script in (xilinx.COARSE, xilinx.MAPPED)),
+                    xilinx.DSP_BITS[family])
+    mapped = whole.map_cells(design, blocks, way=way)
+    return xilinx_use(mapped.cells), mapped.multipliers["luts"]
 
 
 def xilinx_use(cells: Mapping[str, int]) -> Use:

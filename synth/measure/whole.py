@@ -105,12 +105,12 @@ def _natural(name):
 
 @dataclass(frozen=True)
 class Mapped:
-    """A design as cells of an ECP5.
+    """A design as cells of a family.
 
     Attributes
     ----------
     flat, netlist : Path
-        Cache entries: of the flattened design, and of ``mapped.json`` with what Yosys said.
+        Cache entries: of the flattened design, and of what Yosys said; of an ECP5 ``mapped.json``, too.
     key : str
         What stands for the netlist.
     manifest : Manifest
@@ -130,11 +130,37 @@ class Mapped:
         return json.loads((self.netlist / "stat.json").read_text())["design"]["num_cells_by_type"]
 
 
-def map_cells(design: Design, budget: int, progress: Callable[[int], object] = lambda done: None) -> Mapped:
-    """Map a design behind six pins to the cells of an ECP5; :func:`build` says more."""
+@dataclass(frozen=True)
+class Way:
+    """How a design becomes cells of a family: what Yosys does, and with which multiplications.
+
+    Attributes
+    ----------
+    coarse, mapped : str
+        Scripts that flatten a design, and map it.
+    sides : tuple of int
+        Bits of the operands of a DSP block.
+    soft : str
+        Verilog of multipliers that are no DSP blocks, where the script reads it.
+    open_ends : bool
+        Whether carries that nobody reads are taken off the netlist.
+    """
+    coarse: str
+    mapped: str
+    sides: tuple[int, int]
+    soft: str = ""
+    open_ends: bool = False
+
+
+ECP5 = Way(ecp5.COARSE, ecp5.MAPPED, ecp5.DSP_BITS, ecp5.SOFT, open_ends=True)
+
+
+def map_cells(design: Design, budget: int, progress: Callable[[int], object] = lambda done: None,
+              way: Way = ECP5) -> Mapped:
+    """Map a design behind six pins to the cells of a family; :func:`build` says more."""
     text, manifest = generate(design)
     text += serial.wrapper(manifest.top, manifest.ports, manifest.streams)
-    coarse, mapped = (script.format(top=serial.TOP) for script in (ecp5.COARSE, ecp5.MAPPED))
+    coarse, mapped = (script.format(top=serial.TOP) for script in (way.coarse, way.mapped))
 
     def flatten(folder):
         (folder / "unit.v").write_text(text)
@@ -143,18 +169,20 @@ def map_cells(design: Design, budget: int, progress: Callable[[int], object] = l
     flat = entries.entry(files.cache("synth") / f"coarse-{key}", flatten)
     progress(1)
     found = multipliers((flat / "muls.il").read_text())
-    chosen = soft(found, budget)
+    chosen = soft(found, budget, way.sides)
 
     def synthesise(folder):
         shutil.copyfile(flat / "coarse.il", folder / "coarse.il")
-        (folder / "soft.v").write_text(ecp5.SOFT)
+        if way.soft:
+            (folder / "soft.v").write_text(way.soft)
         (folder / "soft.txt").write_text("".join(f"{serial.TOP}/{each.cell}\n" for each in chosen))
         _timed("mapped", folder, lambda: yosys.run(mapped, folder))
         (folder / "coarse.il").unlink()
-        netlist = json.loads((folder / "mapped.json").read_text())
-        ecp5.open_ends(netlist["modules"][serial.TOP])
-        (folder / "mapped.json").write_text(json.dumps(netlist))
-    key = files.key(key, mapped, ecp5.SOFT, "open ends", *(each.cell for each in chosen))
+        if way.open_ends:
+            netlist = json.loads((folder / "mapped.json").read_text())
+            ecp5.open_ends(netlist["modules"][serial.TOP])
+            (folder / "mapped.json").write_text(json.dumps(netlist))
+    key = files.key(key, mapped, way.soft, way.open_ends, *(each.cell for each in chosen))
     netlist = entries.entry(files.cache("synth") / f"whole-{key}", synthesise)
     progress(2)
     return Mapped(flat, netlist, key, manifest, {"dsp": len(found) - len(chosen), "luts": len(chosen)})
