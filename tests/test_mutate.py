@@ -13,7 +13,7 @@ from hbfp import files
 from rtl.lib.fifo import Fifo
 from tests.mutate import __main__ as mutate
 from tests.mutate import text
-from tests.mutate.netlist import Mutant, Netlist
+from tests.mutate.netlist import NO_CHANGE, Mutant, Netlist
 from tests.mutate.parts import PARTS
 
 TEXT = '''"""No change here: 1 + 2."""
@@ -65,7 +65,7 @@ def test_what_changes_nothing_is_proved():
     queue = Netlist(Fifo(3, 3))
     every = queue.drawn(("fifo",), 60, 0)
     assert len({each.words for each in every}) == 60 and not any(" CLK " in each.words for each in every)
-    assert queue.equal(Mutant("select -none", queue.top, ""), ("fifo",))
+    assert queue.equal(Mutant(NO_CHANGE, queue.top, ""), ("fifo",))
     start = next(each.words for each in every if "$procmux" in each.words and "-port B" in each.words)
     verdicts = {mode: queue.equal(Mutant(re.sub("-mode .*? (.*?)( -ctrlbit .*)?$", rf"-mode {mode} \1", start),
                                          queue.top, ""), ("fifo",)) for mode in ("inv", "const0", "const1")}

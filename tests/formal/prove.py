@@ -5,14 +5,20 @@ laws about smaller ones go to z3.
 """
 
 import pathlib
+import re
 import subprocess
 import sys
+from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import bitwuzla
 import z3
 from amaranth.back import rtlil
 
 from hbfp import files, yowasp
+
+#: Passes after which memories are registers.
+_REGISTERS = "opt_clean; memory_collect; memory_map; opt; dffunmap; opt_clean"
 
 
 def smt(component, name):
@@ -60,7 +66,7 @@ def reachable(component, name, port, steps, seconds=600):
     TimeoutError
         If the solver gives no answer within ``seconds``.
     """
-    lines = [_model(component, name, "opt_clean; memory_collect; memory_map; opt; dffunmap; opt_clean")]
+    lines = [_model(component, name, _REGISTERS)]
     for step in range(steps + 1):
         lines += [f"(declare-const s{step} |top_s|)", f"(assert (not (|top_n rst| s{step})))",
                   f"(assert (|top_t| s{step - 1} s{step}))" if step else "(assert (|top_i| s0))"]
@@ -69,6 +75,110 @@ def reachable(component, name, port, steps, seconds=600):
     if found == "unknown":
         raise TimeoutError(f"no answer for {name} within {seconds} s")
     return found == "sat"
+
+
+@dataclass
+class Laws:
+    """What a component does in one cycle, about a :class:`Step`.
+
+    Attributes
+    ----------
+    laws : dict of str to z3.BoolRef
+        Of steps that are no reset; a reset leads to the first state.
+    always : dict of str to z3.BoolRef
+        What holds in every state that is reached, of ``now``; to be proved, too, by induction.
+    given : list of z3.BoolRef
+        What inputs keep to.
+    kept : tuple of str
+        Registers that a reset leaves as they are.
+    """
+    laws: dict
+    always: dict = field(default_factory=dict)
+    given: list = field(default_factory=list)
+    kept: tuple = ()
+
+
+class Step:
+    """One cycle of a component, from any state and for all inputs, for laws that z3's expressions state.
+
+    Parameters
+    ----------
+    text : str
+        SMT-LIB of the component by Yosys, its module named ``top``.
+
+    Attributes
+    ----------
+    now, then : namespace
+        Ports and registers in the cycle, and in the one after it, as Booleans or bit vectors; a register has the name
+        of its signal, or of the port that shows it.
+    """
+
+    def __init__(self, text):
+        found = re.findall(r"\(define-fun \|top_n (\S+)\| \(\(state \|top_s\|\)\) (Bool|\(_ BitVec (\d+)\))", text)
+        self._model, self._kinds = text, dict((name, kind) for kind, name in re.findall(
+            r"^; yosys-smt2-(input|output|register) (\S+)", text, re.MULTILINE))
+        lines = [text, "(declare-const s0 |top_s|) (declare-const s1 |top_s|)(assert (|top_t| s0 s1))"]
+        for state, tail in (("s0", ""), ("s1", "+")):
+            lines += [f"(define-fun |{name}{tail}| () {sort} (|top_n {name}| {state}))" for name, sort, _ in found]
+        self._text = "\n".join([*lines, ""])
+        self.now, self.then = (SimpleNamespace(**{
+            name: z3.BitVec(name + tail, int(bits)) if bits else z3.Bool(name + tail) for name, _, bits in found})
+            for tail in ("", "+"))
+        begin = re.search(r"\|top_i\|.*?^\)\)", text, re.MULTILINE | re.DOTALL)
+        self._begin = {name: value for value, name in re.findall(
+            r" (\S+)\) ; (\S+)$", begin[0] if begin else "", re.MULTILINE)}
+
+    @classmethod
+    def of(cls, component):
+        """The cycle of a component; memories are registers."""
+        return cls(_model(component, type(component).__name__, _REGISTERS))
+
+    def broken(self, laws, seconds=60):
+        """Names of the laws that do not hold.
+
+        Raises
+        ------
+        TimeoutError
+            If the solver gives no answer within ``seconds``.
+        """
+        after = [(getattr(self.now, name), getattr(self.then, name)) for name in vars(self.now)]
+        steps = laws.laws | {f"always: {name}": z3.substitute(law, *after) for name, law in laws.always.items()}
+        assumed = "".join(f"(assert {_text(law)})" for law in [
+            z3.Not(self.now.rst), *laws.given, *laws.always.values()])
+        asked = [(assumed, {name: _text(law) for name, law in steps.items()}),
+                 ("(assert (|top_i| s0))", {f"first: {name}": _text(law) for name, law in laws.always.items()}),
+                 ("(assert rst)", {f"reset: {name}": f"(= |{name}+| {value})" for name, value in self._begin.items()
+                                   if name not in laws.kept})]
+        return [name for given, these in asked if not self._hold(given, these, seconds)
+                for name, law in these.items() if not self._hold(given, {name: law}, seconds)]
+
+    def same(self, other, always, seconds=60):
+        """Whether another step has the same outputs and next values of registers from every state of which laws hold.
+
+        Both begin alike; so it is the same component, if the laws always hold in one of the two.
+        """
+        if self._begin != other._begin or self._kinds != other._kinds:
+            return False
+        text = re.sub(r"\|top(?=[_#])", "|other", other._model)
+        before = [name for name, kind in self._kinds.items() if kind != "output"]
+        alike = "(= (|top_n {0}| s{1}) (|other_n {0}| o{1}))".format
+        same = [alike(name, 0) for name in self._kinds] + [alike(name, 1) for name in self._begin]
+        return self._hold("".join([
+            text, "(declare-const o0 |other_s|)(declare-const o1 |other_s|)(assert (|other_t| o0 o1))",
+            *(f"(assert {alike(name, 0)})" for name in before),
+            *(f"(assert {_text(law)})" for law in always.values())]), dict(enumerate(same)), seconds, False)
+
+    def _hold(self, assumed, laws, seconds, strict=True):
+        broken = " ".join(f"(not {law})" for law in laws.values())
+        found = answer(f"{self._text}{assumed}(assert (or false {broken}))", seconds)
+        if strict and found == "unknown":
+            raise TimeoutError(f"no answer for {', '.join(laws)} within {seconds} s")
+        return found == "unsat"
+
+
+def _text(law):
+    """A law as SMT-LIB, in which nothing is an `or` of one, as z3 may write."""
+    return z3.simplify(law).sexpr()
 
 
 def proved(component, name, law, definitions="", seconds=300, solver="bitwuzla"):

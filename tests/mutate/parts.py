@@ -2,9 +2,10 @@
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
@@ -12,24 +13,35 @@ from cosim.accelerator import device
 from gen.tops import make_top
 from hbfp.system import Accelerator
 from tests.cosim.accelerator.built import ACCELERATOR, DISPATCHED
+from tests.formal import test_control
 from tests.rtl.accelerator import test_issue
 
 from .judge import Judge
-from .netlist import PORT, Mutant, Netlist, netlist
+from .netlist import PORT, Mutant, Netlist, is_kind, netlist
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part: the first words of its modules' names, that of the part before those in it; designs that have it."""
+    """A part: the first words of its modules' names, that of the part before those in it; designs that have it.
+
+    ``laws`` has tests of laws by the first words of a module's name, which are asked before others are.
+    """
     kinds: tuple[str, ...]
     designs: tuple[str, ...]
+    laws: dict[str, ModuleType] = field(default_factory=dict)
+
+    def of_laws(self, module: str) -> ModuleType | None:
+        """The test that has laws of a module."""
+        return next((test for kind, test in self.laws.items() if is_kind(kind, module)), None)
 
 
 #: What the command takes by name; modules within a part, such as the walk of loads, count to it.
 _KINDS = {"control": (), "reader": (), "writer": (), "fetch": (), "load": ("walk",), "store": ("walk",), "rotate": ()}
-PARTS = {name: Part((name, *within), ("one context",)) for name, within in _KINDS.items()} | {
+_LAWS = {"control": {"control": test_control}}
+PARTS = {name: Part((name, *within), ("one context",), _LAWS.get(name, {})) for name, within in _KINDS.items()} | {
     "legality": Part(("decode",), ("decode", "decode, wide"))} | {
-    f"dispatched-{name}": Part((name,), ("dispatched",)) for name in ("control", "reader", "fetch", "ring", "front")}
+    f"dispatched-{name}": Part((name,), ("dispatched",), _LAWS.get(name, {})) for name in (
+        "control", "reader", "fetch", "ring", "front")}
 
 
 class Programs:
