@@ -19,6 +19,8 @@ inline void canonical(float *y, int64_t count) {
     for (int64_t i = 0; i < count; i++) y[i] = y[i] == y[i] ? y[i] : real(0x7FC00000);
 }
 
+template <int N> using Count = std::integral_constant<int, N>;
+
 // Blocks of 16 lanes.
 struct Across {
     typedef Vector<float> Floats;

@@ -56,8 +56,6 @@ struct Values {
     const Span *span;
 };
 
-inline int64_t up_to(int64_t count, int64_t step) { return std::max<int64_t>(1, count / step) * step; }
-
 inline void encode(const float *x, float *y, int64_t rows, int64_t columns, int64_t high, int64_t wide, const Format &f,
                    Lanes *lanes, Span &span) {
     if (lanes) convert_drawn(x, columns, y, columns, rows, columns, high, wide, f, *lanes, span);

@@ -40,18 +40,69 @@ inline void sum_block(const Apart &a, const Units &units, int64_t o, int64_t h, 
     }
     rounding.outer(o, c);
     sums.block(i / a.terms, c);
+    const auto block = rounding.block();
     for (int64_t r = 0; r < h; r++) {
         const float *x = a.x + a.outer[o + r] + c, *b = a.b.data + i * a.b.ld + c;
         Across::Floats p[S][2] = {};
-        in_turns(n, [&](int64_t k, int way) {
+        in_turns(n, [&](int64_t k, int way) __attribute__((always_inline)) {
             for (int s = 0; s < S; s++)
-                p[s][way] += rounding.mantissa(Across::load<N>(x + a.inner[i + k] + 16 * s, count), unit[s], s)
+                p[s][way] += block.mantissa(Across::load<N>(x + a.inner[i + k] + 16 * s, count), unit[s], k, s)
                            * Across::load<N>(b + k * a.b.ld + 16 * s, count);
-            rounding.next();
         });
-        rounding.rest(n, S);
+        rounding.rest(n);
         for (int s = 0; s < S; s++) sums.template add<N>(o + r, c, s, count, p[s][0] + p[s][1], unit[s]);
     }
+}
+
+// The same of blocks of K inner ones and 16 channels with noise, `count` of them from outer one o and inner one i on, each
+// `across` outer ones and `along` inner ones behind the last. Each takes K lanes once, whose states stay in registers.
+template <int K, class Sums>
+void sum_drawn(const Apart &a, const Units &units, int64_t o, int64_t i, int64_t c, int64_t count, int64_t across,
+               int64_t along, Stochastic &rounding, Sums &sums) {
+    const auto block = rounding.block();
+    Stochastic::Words state[K];
+    std::copy_n(block.states, K, state);
+    for (; count--; o += across, i += along) {
+        const float *x = a.x + a.outer[o] + c, *b = a.b.data + i * a.b.ld + c;
+        Across::Floats p[2] = {};
+        Across::Ints largest = {}, odd;
+#pragma GCC unroll 16
+        for (int k = 0; k < K; k++) largest = larger(largest, Across::load<16>(x + a.inner[i + k], 16));
+        const Unit unit = units.of(largest, odd);
+        if (Across::any(odd)) {
+            std::copy_n(state, K, block.states);
+            sum_block<16, 1>(a, units, o, 1, i, K, c, 16, rounding, sums);
+            std::copy_n(block.states, K, state);
+            continue;
+        }
+#pragma GCC unroll 16
+        for (int k = 0; k < K; k++)
+            p[k & 1] += block.mantissa(Across::load<16>(x + a.inner[i + k], 16), unit, k, state[k])
+                      * Across::load<16>(b + k * a.b.ld, 16);
+        sums.template add<16>(o, c, 0, 16, p[0] + p[1], unit);
+    }
+    std::copy_n(state, K, block.states);
+}
+
+// The same of all blocks of outer ones from `first` to `last` and inner ones from `start` to `end`; false where they take
+// other lanes.
+template <int K, class Sums>
+bool sum_drawn(const Apart &a, const Units &units, int64_t first, int64_t last, int64_t start, int64_t end, int64_t c,
+               Stochastic &rounding, Sums &sums) {
+    if (!rounding.once(K)) return false;
+    if (a.inners == K && !rounding.side()) {                        // all in one line
+        rounding.outer(first, c);
+        sum_drawn<K>(a, units, first, start, c, last - first, 1, 0, rounding, sums);
+        return true;
+    }
+    if (a.terms != K) return false;
+    const int64_t blocks = (end - start) / K, rest = start + blocks * K;
+    for (int64_t o = first; o < last; o++) {
+        rounding.outer(o, c);
+        sum_drawn<K>(a, units, o, start, c, blocks, 0, K, rounding, sums);
+        if (rest < end) sum_block<16, 1>(a, units, o, 1, rest, end - rest, c, 16, rounding, sums);
+    }
+    return true;
 }
 
 // All sums from outer one o0 to o1. Some outer ones at a time take `chunk` inner ones at a time: these stay in the caches.
@@ -59,23 +110,26 @@ template <class Rounding, class Sums>
 void sum_apart(const Apart &a, const Format &f, int64_t o0, int64_t o1, int64_t chunk, Rounding &rounding,
                Sums &sums) {
     const Units units = Sums::units(a, f);
-    constexpr int MOST = by_registers(4, 2, 2);
+    constexpr int MOST = Rounding::AT_ONCE;
     const int64_t strip = up_to(64, a.high), most = a.channels / (16 * MOST) * (16 * MOST), whole = a.channels / 16 * 16;
     for (int64_t first = o0; first < o1; first += strip) {
         const int64_t last = std::min(first + strip, o1);
         sums.begin(first, last);
         for (int64_t start = 0; start < a.inners; start += chunk) {
             const int64_t end = std::min(start + chunk, a.inners);
-            for (int64_t o = first; o < last; o += a.high)
-                for (int64_t i = start; i < end; i += a.terms) {
-                    const int64_t h = std::min(a.high, last - o), n = std::min(a.terms, end - i);
-                    for (int64_t c = 0; c < most; c += 16 * MOST)
-                        sum_block<16, MOST>(a, units, o, h, i, n, c, 16, rounding, sums);
-                    for (int64_t c = most; c < whole; c += 16)
-                        sum_block<16, 1>(a, units, o, h, i, n, c, 16, rounding, sums);
-                    if (whole < a.channels)
-                        sum_block<0, 1>(a, units, o, h, i, n, whole, a.channels - whole, rounding, sums);
-                }
+            const auto some = [&](auto lanes, auto times, int64_t c, int64_t count) {
+                if constexpr (Rounding::DRAWS && lanes() == 16)
+                    if (sum_drawn<9>(a, units, first, last, start, end, c, rounding, sums)
+                        || sum_drawn<16>(a, units, first, last, start, end, c, rounding, sums)) return;
+                for (int64_t o = first; o < last; o += a.high)
+                    for (int64_t i = start; i < end; i += a.terms) {
+                        const int64_t h = std::min(a.high, last - o), n = std::min(a.terms, end - i);
+                        sum_block<lanes(), times()>(a, units, o, h, i, n, c, count, rounding, sums);
+                    }
+            };
+            for (int64_t c = 0; c < most; c += 16 * MOST) some(Count<16>(), Count<MOST>(), c, 16);
+            for (int64_t c = most; c < whole; c += 16) some(Count<16>(), Count<1>(), c, 16);
+            if (whole < a.channels) some(Count<0>(), Count<1>(), whole, a.channels - whole);
             sums.after(first, last);
         }
         sums.end(first, last);
@@ -83,8 +137,8 @@ void sum_apart(const Apart &a, const Format &f, int64_t o0, int64_t o1, int64_t 
 }
 
 // How many inner ones are taken at a time: all of a pixel, as far as `most` allows, or a block of pixels.
-inline int64_t chunk_of(const Apart &a, bool turned, int64_t most) {
-    return turned ? a.terms : most ? most : a.inners;
+inline int64_t chunk_of(const Apart &a, bool turned, int64_t most, int64_t blocks = 1) {
+    return turned ? blocks * a.terms : most ? most : a.inners;
 }
 
 // Calls with the rounding of operand x.
@@ -106,7 +160,7 @@ void depthwise(const Patches &p, bool turned, const Format &f, int64_t high, int
     by_rounding(a, turned, f, drawing, [&](auto rounding) {
         by_rule(flush, true, [&](const auto &rule) {
             FloatSums sums(a, f, flush, rule, y);
-            sum_apart(a, f, first, last, chunk_of(a, turned, 0), rounding, sums);
+            sum_apart(a, f, first, last, chunk_of(a, turned, 0, rounding.BLOCKS), rounding, sums);
         });
     });
 }

@@ -219,16 +219,15 @@ template <class Totals, class Rounding> class GroupedTaps {
             const Unit unit = units_.of(largest, odd);
             left |= odd;
             rounding_.outer(s, c);
+            const auto &block = rounding_.block();
             const auto value = [&](int64_t i) {
-                const Across::Floats v = rounding_.mantissa(Across::load<N>(x + p_.row[m + i], count), unit);
-                rounding_.next();
-                return v;
+                return block.mantissa(Across::load<N>(x + p_.row[m + i], count), unit, i);
             };
             all_dots(value, rows, n_, [&](int64_t i, int64_t o) { return wide_[i * n_ + o]; },
                      [&](int64_t o, const Across::Floats &p) {
                          totals_.add(((s * n_ + o) * ld_ + c) / 16, m == 0, p, unit, powers_[o]);
                      }, values_);
-            rounding_.rest(rows, 1);
+            rounding_.rest(rows);
         }
     }
 

@@ -10,6 +10,8 @@
 
 namespace {
 
+inline int64_t up_to(int64_t count, int64_t step) { return std::max<int64_t>(1, count / step) * step; }
+
 // Vectors of 64 bytes of what holds every partial sum of a block exactly: float (24 bits) or double (53 bits).
 template <class T> struct Vectors {
     typedef Vector<T> Type;

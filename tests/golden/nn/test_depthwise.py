@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import golden.nn as gn  # noqa: E402
+from golden.bfp import decode_plain, encode_plain  # noqa: E402
 from golden.fast import depthwise as kernel  # noqa: E402
 from golden.fast import kernels, lanes  # noqa: E402
 from golden.nn import conv, conv_products, depthwise, volume  # noqa: E402
@@ -208,6 +209,23 @@ def test_leaps_are_so_many_steps(count, beats):
     whole = Stream(7, count)                               # a state comes again after 2^32 - 1 steps
     lanes.leap(whole, 2 ** 32 - 1)
     assert (whole.state == Stream(7, count).state).all()
+
+
+@pytest.mark.parametrize("mantissa, bits", [(2, 23), (4, 1), (8, 1), (8, 3), (8, 17), (12, 2), (16, 9), (16, 10)])
+def test_noise_of_as_many_bits_as_float_arithmetic_adds_and_more(mantissa, bits):
+    fmt = gn.HBFPFormat(block=(1, 16), mantissa=mantissa, rounding="stochastic", noise_bits=bits)
+    rng = np.random.default_rng(bits)
+    x = rng.choice([-1, 1], (64, 40)) * np.nextafter(2.0 ** rng.integers(-24, 1, (64, 40)), 0, dtype=np.float32)
+    x[:16], x[16:32, :20], x[40:] = x[:16] * 2.0 ** -rng.integers(60, 70, 40), 1, rng.normal(size=(24, 40))
+    x = x.astype(np.float32)                               # with noise these are just below a whole number
+    stream, own = Stream(5, 16), Stream(5, 16)
+    drawing, = kernel.turns(stream, 40, [kernel.Matrix(fmt, 1, 64)])
+    got, _, span = kernel.encoded(x, fmt, drawing).keep
+    lines, noise = np.ascontiguousarray(x.T), own.draw((40, 64), fmt)
+    same(torch.from_numpy(got.T), decode_plain(encode_plain(lines, fmt, noise)))
+    _, met = kernels.encoded(lines, fmt, noise)
+    assert (span.low, span.high, span.invalid) == (met.low, met.high, met.invalid)
+    assert (stream.state == own.state).all()
 
 
 def test_turns_skip_what_draws_nothing():
