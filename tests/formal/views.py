@@ -1,0 +1,118 @@
+"""What laws see in ports and registers: fields, numbers, queues, and bits of bursts that are under way."""
+
+from z3 import UGT, ULE, ULT, And, BitVecVal, BoolVal, Concat, Extract, If, Implies, Not, Or, ZeroExt, is_bool
+
+#: Bits of small counts.
+COUNT = 8
+
+
+def field(value, layout, name):
+    """A field of a port, by its layout: a bit vector, or a Boolean if it has one bit."""
+    at = layout[name]
+    bits = Extract(at.offset + at.width - 1, at.offset, value)
+    return bits == 1 if at.width == 1 else bits
+
+
+class Fields:
+    """The fields of a port or a word, by its layout, as attributes."""
+
+    def __init__(self, value, layout):
+        vars(self).update((name, field(value, layout, name)) for name, _ in layout)
+
+
+def part(value, size, place, bits=None):
+    """One of the parts of so many bits that a value has, or the lowest bits of it."""
+    return Extract(size * place + (bits or size) - 1, size * place, value)
+
+
+def number(value, bits=COUNT):
+    """A bit vector of so many bits, of a narrower one or a Boolean."""
+    if is_bool(value):
+        return If(value, BitVecVal(1, bits), BitVecVal(0, bits))
+    return ZeroExt(bits - value.size(), value) if bits > value.size() else Extract(bits - 1, 0, value)
+
+
+def chosen(values, place):
+    """The one of some values at a place."""
+    found = values[0]
+    for number_, value in enumerate(values[1:], 1):
+        found = If(place == number_, value, found)
+    return found
+
+
+def joined(parts):
+    """Bit vectors side by side, the first lowest."""
+    return Concat(*reversed(parts)) if len(parts) > 1 else parts[0]
+
+
+class Queue:
+    """A :class:`~rtl.lib.fifo.Fifo` in a state: ``length`` words, the oldest of ``words`` first.
+
+    Parameters
+    ----------
+    state : namespace
+        Of a :class:`~tests.formal.prove.Step`.
+    name : str
+        What its registers' names begin with.
+    depth, most : int
+        Words of its memory, and those that it may hold; by default as many.
+
+    Attributes
+    ----------
+    sound : z3.BoolRef
+        What always holds of it.
+    """
+
+    def __init__(self, state, name, depth, most=None):
+        valid, head, behind, first, free = (vars(state)[f"{name}{each}"] for each in (
+            "o__valid", "memory.r_data", "behind", "r_addr", "w_addr"))
+        self.contents = [vars(state)[f"{name}memory.contents[{place}]"] for place in range(depth)]
+        self.first, self.free, self.behind, self.valid = number(first), number(free), number(behind), valid
+        self.head, self.depth = head, depth
+        later = [chosen(self.contents, self._around(self.first + each, depth)) for each in range(depth)]
+        self.words = [If(valid, one, two) for one, two in zip([head, *later], [*later, head], strict=True)]
+        self.length = self.behind + number(valid)
+        self.sound = And(ULT(self.first, depth), ULE(self.behind, depth), ULE(self.length, most or depth),
+                         self.free == self._around(self.first + self.behind, depth))
+
+    @staticmethod
+    def _around(place, depth):
+        return If(ULT(place, depth), place, place - depth)
+
+    def becomes(self, then, push, word, pop):
+        """Laws by name: nothing is lost, nothing comes twice; the head is offered as soon as it can be."""
+        rest = self.length - number(pop)
+        waits = [Implies(ULT(BitVecVal(place, COUNT), rest), then.words[place] == (
+            If(pop, self.words[place + 1], one) if place + 1 < len(self.words) else one))
+            for place, one in enumerate(self.words)]
+        return {
+            "count": then.length == rest + number(push), "what waits": And(*waits),
+            "what comes": Implies(push, chosen(then.words, rest) == word),
+            "head": then.valid == Or(And(self.valid, Not(pop)), self.behind != 0),
+        }
+
+
+    def turns(self, then, push, pop):
+        """Laws by name, which say the same where a word's way through a long memory is too much for a solver."""
+        reads = And(self.behind != 0, Or(pop, Not(self.valid)))
+        return {
+            "places": And(then.first == self._around(self.first + number(reads), self.depth),
+                          then.free == self._around(self.free + number(push), self.depth)),
+            "count": then.behind == self.behind + number(push) - number(reads),
+            "head": And(then.valid == Or(reads, And(self.valid, Not(pop))),
+                        then.head == If(reads, chosen(self.contents, self.first), self.head)),
+        }
+
+
+def marks(value, count, then, push, mark, pop):
+    """A law: of bursts under way, the oldest lowest, each keeps its bit; one that comes has ``mark``."""
+    size, rest = value.size(), count - number(pop)
+    bits, later = ([Extract(place, place, each) == 1 for place in range(size)] + [BoolVal(False)]
+                   for each in (value, then))
+    return And(*(later[place] == If(ULT(BitVecVal(place, COUNT), rest), If(pop, bits[place + 1], bits[place]),
+                                    And(push, mark, rest == place)) for place in range(size)))
+
+
+def unmarked(value, count):
+    """What always holds of such bits: there are none of bursts that are not under way."""
+    return And(*(Or(UGT(count, place), Extract(place, place, value) == 0) for place in range(value.size())))
