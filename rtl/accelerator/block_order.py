@@ -23,8 +23,8 @@ class Step:
         Row of the word in its square.
     convert, opens : Value
         The word is to be converted, not measured; it is the first of those that are measured together.
-    segment : Value
-        The word ends a segment of rows.
+    ends, segment : Value
+        The word ends the rows of its square; of a segment.
     place : Value or None
         Its place in its tensor, in words; None without stochastic rounding.
     last : Value
@@ -36,16 +36,23 @@ class Step:
     row: Value
     convert: Value
     opens: Value
+    ends: Value
     segment: Value
     place: Value | None
     last: Value
+
+
+def may_be_short(fmt, side, shared, height, pieces):
+    """Whether a square's last rows may be left out; parameters as of :class:`BlockOrder`."""
+    return bool(shared and fmt.terms == side == height and pieces == 1)
 
 
 class BlockOrder:
     """Walks through the matrix of an instruction; plain logic inside a component.
 
     Rows are counted up to the end of a square where they go to W or are turned, those beyond the matrix as rows of
-    zeros.
+    zeros, which are not measured where blocks are a word or less. Nor are they converted where a block is a column of a
+    square for X, if as many rows as a square has have been measured and converted: its columns leave meanwhile.
 
     Parameters
     ----------
@@ -77,6 +84,7 @@ class BlockOrder:
         self.terms = fmt.terms if shared else min(fmt.terms, side)
         self.stochastic = fmt.rounding == "stochastic"
         self.bits, self.height, self.pieces = (side - 1).bit_length(), height or side, pieces
+        self.short = may_be_short(fmt, side, shared, self.height, pieces)
         # Whether blocks run along rows, not lanes; whether each square leaves through the transposer.
         self.columns, self.turned = held.columns, held.to_w ^ held.columns
         self.plain = ~held.to_w & ~held.columns
@@ -156,9 +164,11 @@ class BlockOrder:
         row = Cat(r, *([g] if terms < side else []), j)
         reach, pad = self._ends(row)
         twice = (self.columns if not self.square else 1) if self.shared else 0
-        stop = self.plain & reach
+        stop, zeros = self.plain & reach, phase != twice
+        if self.short:
+            zeros |= self.columns & ~held.to_w & (r + 1 + held.rows[:self.bits] >= side)
         m.d.comb += [end.eq(value) for end, value in zip(loops.ends, (
-            r.all() | stop, phase == twice, g.all() | stop if terms < side else 1,
+            r.all() | stop | (reach & zeros), phase == twice, g.all() | stop if terms < side else 1,
             self._last_word(k, k + 1 == held.words), self._last_square(j, reach)), strict=True)]
         pad = self._filled(pad, k)
         source = loops.follow("source", ADDRESS_BITS, self.new.base,
@@ -166,7 +176,8 @@ class BlockOrder:
         target = loops.follow("target", ADDRESS_BITS, self.new.target,
                               (self.by_row, None, (self.by_row << low)[:ADDRESS_BITS], self.by_word, self.by_side))
         place = self._place(loops, lambda by: (by, None, by << low, 1, by << self.bits))
-        return Step(source, target, pad, row[:self.bits], phase == twice, ~r.any(), self._ends_segment(r), place,
+        return Step(source, target, pad, row[:self.bits], phase == twice, ~r.any(),
+                    *((loops.ends[0],) * 2 if self.short else (row[:self.bits].all(), self._ends_segment(r))), place,
                     loops.last)
 
     def _across(self):
@@ -200,4 +211,4 @@ class BlockOrder:
         opens = ~kk.any() & (~high | ~r.any() & ~j.any())
         place = self._place(loops, lambda by: (by, 1, by << self.bits, None, by_words,
                                                Mux(high, by * count, by) << self.bits))
-        return Step(source, target, pad, r, phase, opens, self._ends_segment(r), place, loops.last)
+        return Step(source, target, pad, r, phase, opens, r.all(), self._ends_segment(r), place, loops.last)

@@ -155,13 +155,13 @@ class Convert(Component):
             m.d.sync += [active.eq(1)]
 
         # What is known of the word that V gives one cycle later, and of its mantissas one cycle after that.
-        word = Signal(StructLayout({"valid": 1, "pad": 1, "convert": 1, "opens": 1, "segment": 1,
+        word = Signal(StructLayout({"valid": 1, "pad": 1, "convert": 1, "opens": 1, "ends": 1, "segment": 1,
                                     "row": index(params.lanes), "target": ADDRESS_BITS}))
         later = Signal.like(word, name="later")
         m.d.sync += [word.valid.eq(step), later.eq(word), later.valid.eq(word.valid & word.convert)]
         with m.If(step):
             m.d.sync += [getattr(word, name).eq(getattr(now, name))
-                         for name in ("pad", "convert", "opens", "segment", "row", "target")]
+                         for name in ("pad", "convert", "opens", "ends", "segment", "row", "target")]
         if params.stochastic:    # they are there with the word
             m.submodules.numbers = numbers = Numbers(params.lanes)
             m.d.comb += [numbers.en.eq(step), numbers.key.eq(held.key ^ self.seed), numbers.word.eq(now.place)]
@@ -338,10 +338,13 @@ class Convert(Component):
         params = self.params
         size, blocks = params.exponent, params.blocks
         scale = size + 1 if size else 0
-        m.submodules.transposer = transposer = Transposer(params.lanes, params.mantissa, scale, blocks, params.oblong)
+        m.submodules.transposer = transposer = Transposer(params.lanes, params.mantissa, scale, blocks, params.oblong,
+                                                          order.short)
         row = Signal(params.mantissa * params.lanes)
         leaves, late = self._sparse(m, transposer) if params.takes_sparse else (None, None)
         turned_en = transposer.o_en if leaves is None else transposer.o_en & leaves
+        if order.short:
+            m.d.comb += transposer.i_last.eq(later.ends)
         if params.oblong:    # rows of X lie as far apart as its words are of rows, those of W behind each other
             m.d.comb += transposer.i_apart.eq(Mux(held.to_w, 1, held.target_word >> (params.lanes - 1).bit_length()))
         m.d.comb += [

@@ -29,7 +29,8 @@ class Transposer(Component):
     rotators move elements to banks and back.
 
     Rows of a square come in order, one in any cycle. When the last has come, in cycle t, its columns leave in cycles
-    t + 2 to t + side + 1. The next square's last row must come no sooner than ``side`` cycles after this one's.
+    t + 2 to t + side + 1. The next square's last row must come no sooner than ``side`` cycles after this one's. Of a
+    ``short`` square the last row that comes is any; those behind it are zeros.
 
     Exponents are kept beside: those of a row's segments come with the row (for W, whose columns are other blocks),
     those of a segment of all columns in the cycle before its last row or sooner (for X, whose rows were columns).
@@ -46,6 +47,8 @@ class Transposer(Component):
         Blocks of a row, each with an exponent.
     apart : bool
         Whether columns may lie apart.
+    short : bool
+        Whether rows may be missing.
 
     Members
     -------
@@ -53,6 +56,8 @@ class Transposer(Component):
         A row: its number, its mantissas, exponents of its segments.
     i_address : ``In``
         Address of the square's first column; the one that comes with the last row counts.
+    i_last : ``In(1)``
+        Only where squares may be ``short``: the row is its square's last one.
     i_apart : ``In``
         Only where they may lie ``apart``: how far, in addresses, columns are from each other; stays while the
         transposer is busy.
@@ -78,6 +83,7 @@ class Transposer(Component):
         scale: int = parameter("e")
         segments: int = parameter("s", 1)
         apart: bool = parameter("apart", False, rare=True)
+        short: bool = parameter("short", False, rare=True)
 
     @staticmethod
     def ports(params):
@@ -85,6 +91,8 @@ class Transposer(Component):
         members = {"i_en": In(1), "i_row": In(number), "i": In(row), "i_address": In(ADDRESS_BITS)}
         if params.apart:
             members["i_apart"] = In(ADDRESS_BITS)
+        if params.short:
+            members["i_last"] = In(1)
         if params.scale:
             of_row = ArrayLayout(params.scale, params.segments)
             members |= {"i_scale": In(of_row), "i_turned": In(1), "i_scales_en": In(1),
@@ -107,7 +115,8 @@ class Transposer(Component):
         column = Signal(index(side))
         leaving = Signal(index(side))
         first = Signal(ADDRESS_BITS, reset_less=True)
-        m.d.comb += [complete.eq(self.i_en & (self.i_row == side - 1)), self.busy.eq(reading | self.o_en)]
+        ends = self.i_last if params.short else self.i_row == side - 1
+        m.d.comb += [complete.eq(self.i_en & ends), self.busy.eq(reading | self.o_en)]
         m.d.sync += [self.o_en.eq(reading), leaving.eq(column),
                      self.o_address.eq(first if params.apart else first + column)]
         with m.If(reading):
@@ -128,7 +137,14 @@ class Transposer(Component):
                          bank.r_en.eq(reading), bank.r_addr.eq(Cat((number - column)[:len(column)], source))]
             words.append(bank.r_data)
         back = Signal(len(leaving))
-        m.d.comb += [back.eq(-leaving), self.o.as_value().eq(rotated(m, "back", Cat(words), width, back))]
+        turned = rotated(m, "back", Cat(words), width, back)
+        if params.short:    # rows that did not come
+            last, there = Signal(index(side), reset_less=True), Signal(index(side), reset_less=True)
+            with m.If(complete):
+                m.d.sync += last.eq(self.i_row)
+            m.d.sync += there.eq(last)    # of the column that leaves
+            turned = Cat(turned.word_select(row, width) & (there >= row).replicate(width) for row in range(side))
+        m.d.comb += [back.eq(-leaving), self.o.as_value().eq(turned)]
 
         if params.scale:
             self._scales(m, slot ^ (self.i_turned & complete), reading, source, leaving)

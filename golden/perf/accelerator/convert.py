@@ -21,20 +21,19 @@ STATE = record(
     "terms side height pieces each apart sparse_rows "
     # Of the instruction, as its fields.
     "words rows part stride base target target_row target_word "
-    # Rows in the square: of the word that V gives, of its mantissas one cycle later; columns of the transposer that
-    # are read, and leave.
-    "row later_row column leaving "
+    # The row in its square of the word that V gives; columns of the transposer that are read, and leave.
+    "row column leaving "
     # Addresses in X: of the word that V gives, or of the first column of its square; of its mantissas; of the columns
     # that are read; of the one that leaves.
     "into later_into square_into leaving_into",
-    # Whether elements share exponents, and blocks are square; an instruction is under way, and what it says; the unit
-    # was busy in the last cycle.
-    "shared square active by_columns turned to_w was_busy "
+    # Whether elements share exponents, blocks are square, and rows of squares for X may be left out; an instruction is
+    # under way, and what it says; the unit was busy in the last cycle.
+    "shared square short active by_columns turned to_w was_busy "
     # Rows are columns of W and wide: one half comes in place of the other. Weights are sparse.
     "halves sparse "
-    # The word that V gives: whether there is one, it is to be converted, it ends a segment; its mantissas are there
-    # one cycle later; the transposer's columns are read, leave.
-    "word converts segment later reading leaves",
+    # The word that V gives: whether there is one, it is to be converted, it ends a segment, its square; its mantissas
+    # are there one cycle later, and end their square; the transposer's columns are read, leave.
+    "word converts segment ends later later_ends reading leaves",
     loop=(np.int64, (_LOOPS,)))    # the innermost first
 
 
@@ -43,6 +42,7 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     core = accelerator.core
     side, terms = accelerator.lanes, core.format.terms
     return made(STATE, terms=terms if core.blocked else min(terms, side), side=side, shared=core.blocked,
+                short=(core.blocked and terms == side == core.height and side == core.rows),
                 square=core.format.square, sparse_rows=side // accelerator.spread,
                 height=min(core.height, terms, side), pieces=accelerator.row_pieces,
                 each=accelerator.x_line, apart=0 if accelerator.oblong else 1)
@@ -134,7 +134,10 @@ def _advance(s):
         twice = 1 if s.shared and (s.square or s.by_columns) else 0
         stop = plain and reach
         s.converts = c1 == twice
-        ends = (c0 == terms - 1 or stop, c1 == twice, c2 == side // terms - 1 or stop, _last(s, c3),
+        # Rows beyond the matrix are not measured, nor converted once the transposer has had time for its last square.
+        zeros = reach and (not s.converts or (s.short and s.by_columns and not s.to_w
+                                              and c0 + 1 + s.rows % side >= side))
+        ends = (c0 == terms - 1 or stop or zeros, c1 == twice, c2 == side // terms - 1 or stop, _last(s, c3),
                 reach and (not s.by_columns or (c4 + 1) % s.pieces == 0), True)
     else:
         count = terms // side
@@ -144,6 +147,8 @@ def _advance(s):
         ends = (c0 == side - 1 or (plain and reach), c1 == count - 1 or end or not wide,
                 c2 == count - 1 or not high or (not s.by_columns and reach), c3 == 1, end,
                 reach and (not s.by_columns or (s.loop[5] + 1) % groups == 0))
+    s.ends = ends[0] if s.short else row % side == side - 1
+    s.segment = s.ends if s.short else s.segment
     for loop in range(_LOOPS):
         if not ends[loop]:
             s.loop[loop] += 1
@@ -155,7 +160,7 @@ def _advance(s):
 @njit
 def _transpose(s):
     """The transposer, from what its registers are."""
-    complete = s.later and s.turned and s.later_row == s.side - 1
+    complete = s.later and s.turned and s.later_ends
     # The next square may be complete while the last column of this one leaves.
     s.leaves, s.leaving, s.leaving_into = s.reading, s.column, s.square_into + s.column * (
         s.apart or s.target_word // s.side)
@@ -177,7 +182,7 @@ def step(m: Record) -> None:
     q.takes = q.begins = q.ready and not now
     s.was_busy = now
     _transpose(s)
-    s.later, s.later_row, s.later_into = s.word and s.converts, s.row, s.into
+    s.later, s.later_ends, s.later_into = s.word and s.converts, s.ends, s.into
     row = _row(s)
     s.word = s.active and (_pads(s) or ports.granted(m.ports, _V_READ, UNIT))
     if s.word:

@@ -178,11 +178,19 @@ def digit(core, i, r, c, mantissa):
 
 
 def steps(sizes, i):
-    """Words that an instruction asks for."""
+    """Words that an instruction asks for: rows beyond the matrix are not measured, but for the first of a block, nor
+    converted, if a block is a column of a square for X, behind as many as the square has.
+    """
     fmt, columns = sizes.core.format, i["columns"]
     unit = max(SIDE, fmt.terms) if columns else SIDE if i["to_w"] else 1
-    once = fmt.terms <= SIDE and not fmt.square and not columns or not sizes.core.blocked
-    return -(-i["rows"] // unit) * unit * i["words"] * (1 if once else 2)
+    rows = converted = -(-i["rows"] // unit) * unit
+    if fmt.terms <= SIDE and not fmt.square and not columns or not sizes.core.blocked:
+        rows = 0
+    elif fmt.terms <= SIDE:
+        rows = sum(min(max(i["rows"] - first, 1), fmt.terms) for first in range(0, rows, fmt.terms))
+        if columns and not i["to_w"] and fmt.terms == SIDE == sizes.core.height and (last := i["rows"] % SIDE):
+            converted -= min(SIDE - last, last)
+    return (converted + rows) * i["words"]
 
 
 def some(rng, to_w, columns, stochastic=False, wide=0, spread=0):

@@ -15,7 +15,7 @@ def test_the_last_column_of_a_square_leaves_when_the_next_is_complete():
         square, row = divmod(cycle, design.rows)
         state["later"] = square < len(places)
         if state["later"]:
-            state["later_row"], state["later_into"] = row, places[square]
+            state["later_ends"], state["later_into"] = row == design.rows - 1, places[square]
         convert._transpose(state)
         if state["leaves"]:
             left.append(int(state["leaving_into"]))
