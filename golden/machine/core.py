@@ -82,12 +82,14 @@ class _Tiles:
 class _Drain:
     """Where results go, as words of V (columns, rows), and the side unit's factors and biases, each (columns, C).
 
-    If the commands are ``wide``, columns take turns in the even and the odd lanes of words.
+    If the commands are ``wide``, columns take turns in the even and the odd lanes of words. If there are ``lines`` of
+    rows, those of line n go to lanes n and on.
     """
     target: np.ndarray
     vectors: tuple[np.ndarray | None, ...]
     number: int
     wide: bool = False
+    lines: int = 0
     done: int = 0
 
 
@@ -176,7 +178,9 @@ class Core:
         target = nest((instruction["rows0"], instruction["rows1"], word[-1] + 1),
                       (instruction["row0"], instruction["row1"], instruction["column"]), instruction["base"])
         target = self.memories.v.address(target.reshape(word[-1] + 1, -1))
-        once(self.memories.v, target)
+        lines = instruction["rows1"] * instruction["diagonal"]
+        if not lines:
+            once(self.memories.v, target)
         target = target[word]
         for place in places:
             own = np.intersect1d(target, [] if place is None else place)
@@ -184,7 +188,7 @@ class Core:
                 raise MachineError(f"{self.memories.v.at(own[0])} must not be both a result of a DRAIN and its factors "
                                    "or biases")
         vectors = tuple(None if place is None else self.memories.v_data[place] for place in places)
-        self.drains.append(_Drain(target, vectors, number, bool(wide)))
+        self.drains.append(_Drain(target, vectors, number, bool(wide), lines))
         self._progress()
 
     def finish(self) -> None:
@@ -341,13 +345,16 @@ class Core:
         lanes = slice(drain.done & 1, None, 2) if drain.wide else slice(None)
         scale, bias = (None if vector is None else vector[drain.done, lanes] for vector in drain.vectors)
         now, self.order.number = self.order.number, drain.number
-        words = drain.target[drain.done]
-        if drain.wide:
-            self.memories.v.write_parts(words[:, None], np.arange(self.accelerator.lanes)[lanes])
+        words, values = drain.target[drain.done], golden.side(result, scale, bias, commands.relu)
+        if drain.wide or drain.lines:
+            every = np.arange(self.accelerator.lanes)
+            for line, rows in enumerate(np.split(np.arange(len(words)), drain.lines or 1)):
+                parts = every[line % self.accelerator.lanes:] if drain.lines else every[lanes]
+                self.memories.v.write_parts(words[rows, None], parts)
+                self.memories.v_data[words[rows, None], parts] = values[rows][:, parts if drain.lines else slice(None)]
         else:
-            self.memories.v.writes(words)
+            self.memories.v_data[self.memories.v.writes(words)] = values
         self.order.number = now
-        self.memories.v_data[words, lanes] = golden.side(result, scale, bias, commands.relu)
         drain.done += 1
 
 

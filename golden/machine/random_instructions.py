@@ -273,6 +273,8 @@ class Draw:
                     "relu": relu}))
             drain = common | {"columns": columns, "base": target[0], "row0": target[1][0], "row1": target[1][1],
                               "column": target[1][2], **({"wide": pairs} if core.wide else {})}
+            if not drain.get("wide") and pick.random() < 0.3:
+                drain |= {"diagonal": 1, "row1": pick.choice([0, drain["row1"]])}
             results = set(nest([*rows, words], target[1], target[0]).ravel().tolist())
             for name in ("scale", "bias"):
                 if steps[name]:

@@ -100,7 +100,7 @@ FIELDS = {
         "bounded:1 x:13s y:13s x_row:8 y_row:8 x_pass:8 y_pass:8 width:12 height:12 wide_x:1 wide_w:1 low:16s "
         "sparse:1"),
     Opcode.DRAIN: _fields("scale:1 bias:1 columns:12 rows0:12 rows1:12 base:16 row0:16s row1:16s column:16s "
-                          "scale_base:16 bias_base:16 wide:1"),
+                          "scale_base:16 bias_base:16 wide:1 diagonal:1"),
     Opcode.VECTOR: _fields("program:12 before:6 body:8 count0:16 count1:16 taps:1 "
                            + " ".join(map(_slot, (*VECTOR_INPUTS, *VECTOR_OUTPUTS)))),
     Opcode.NOP: _fields("unit:3"),

@@ -125,6 +125,7 @@ RULES = {
         _each("scale_base", must=Must.ZERO, when={"scale": 0}),
         _each("bias_base", must=Must.ZERO, when={"bias": 0}),
         _each("wide", must=Must.RANGE, low=0, high="wide"),
+        _each("diagonal", must=Must.ZERO, when={"wide": 1}),
     ),
     Opcode.VECTOR: (
         *_counted("count0 count1"),

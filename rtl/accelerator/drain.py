@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from hbfp.isa.instructions import Opcode
 
 from ..lib.component import Component
+from ..lib.layout import index
 from ..lib.names import parameter
 from ..lib.skew import delay
 from ..lib.stages import Stages
@@ -28,7 +29,8 @@ class DrainToV(Component):
 
     A row on ``i`` is taken in the cycle in which its write is granted. The next instruction is taken with the last row,
     so that there is no pause between instructions. Of wide commands two have words in turns: the even columns of the
-    first go to even lanes, those of the second to odd ones.
+    first go to even lanes, those of the second to odd ones. If the instruction is *diagonal*, a row of the outer loop's
+    round n is written to lanes n and on alone.
 
     When the core asks for an operand (``o_v.ready``), its read is on the port of V; one cycle after the grant its word
     is on ``o_v``, and the core takes it. While the factors are taken, the biases are read, so that both take the core
@@ -83,11 +85,14 @@ class DrainToV(Component):
         loops = Loops(m, "loop", (12, 12, 12), start, step)
         loops.count((held.rows0, held.rows1, held.columns))
         odd = held.wide & loops.counter[2][0] if self.params.wide else None
+        first = Signal(index(self.params.lanes))    # lane that is written
+        m.d.comb += first.eq(Mux(held.diagonal, loops.counter[1], 0))
         address = loops.follow("address", ADDRESS_BITS, new.base, (
             held.row0, held.row1, Mux(held.wide & ~odd, 0, held.column) if self.params.wide else held.column))
         m.d.comb += [
             self.write.en.eq(active & self.i.valid), self.write.addr.eq(address),
-            *self._lanes(self.i.payload.value, odd), step.eq(self.write.en & self.write.grant), self.i.ready.eq(step),
+            *self._lanes(self.i.payload.value, odd, first), step.eq(self.write.en & self.write.grant),
+            self.i.ready.eq(step),
             self.instruction.ready.eq(~active | (step & loops.last)),
             start.eq(self.instruction.valid & self.instruction.ready),
         ]
@@ -105,13 +110,17 @@ class DrainToV(Component):
             self._operands(m, held, active, loops.counter[2])
         return m
 
-    def _lanes(self, value, odd):
-        """What is written of a word, and which lanes: of wide commands even columns alone, to even lanes or to odd."""
+    def _lanes(self, value, odd, first):
+        """What is written of a word, and which lanes.
+
+        Those from ``first`` on; of wide commands even columns alone, to even lanes or to odd ones.
+        """
         lanes = self.params.lanes
+        behind = Cat(lane >= first for lane in range(lanes))
         if odd is None:
-            return self.write.mask.eq(2 ** lanes - 1), self.write.data.eq(value)
+            return self.write.mask.eq(behind), self.write.data.eq(value)
         wide, pairs = self.held.wide, lanes // 2
-        return (self.write.mask.eq(Cat(~odd, ~wide | odd).replicate(pairs)),
+        return (self.write.mask.eq(Mux(wide, Cat(~odd, odd).replicate(pairs), behind)),
                 *(self.write.data[lane].eq(Mux(wide, value[lane - 1], value[lane]) if lane % 2 else value[lane])
                   for lane in range(lanes)))
 

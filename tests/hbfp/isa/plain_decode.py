@@ -19,7 +19,7 @@ FIELDS = {
                     "row1 -16 passes0 12 passes1 8 passes2 8 pass0 -16 pass1 -16 pass2 -16 bounded 1 x -13 y -13 "
                     "x_row 8 y_row 8 x_pass 8 y_pass 8 width 12 height 12 wide_x 1 wide_w 1 low -16 sparse 1")),
     6: ("DRAIN", ("scale 1 bias 1 columns 12 rows0 12 rows1 12 base 16 row0 -16 row1 -16 column -16 scale_base 16 "
-                 "bias_base 16 wide 1")),
+                 "bias_base 16 wide 1 diagonal 1")),
     7: ("VECTOR", f"program 12 before 6 body 8 count0 16 count1 16 taps 1 {SLOTS}"),
     8: ("NOP", "unit 3"), 9: ("YIELD", ""), 15: ("HALT", ""),
 }
@@ -103,7 +103,7 @@ def _fits(name, f, system):
         return right and steps(step, "base", "row0", "row1", "pass0", "pass1", "pass2", "low")
     if name == "DRAIN":
         return some("columns", "rows0", "rows1") and bool(f["scale"] or zero("scale_base")) and bool(
-            f["bias"] or zero("bias_base")) and f["wide"] <= bool(core.wide)
+            f["bias"] or zero("bias_base")) and f["wide"] <= bool(core.wide) and not (f["wide"] and f["diagonal"])
     if name == "VECTOR":
         second = ("i1_base", "i1_stride1", *(each for each in f if each.startswith("i2_")))
         return some("count0", "count1") and bool(f["before"] or f["body"]) and (not f["taps"] or zero(*second))

@@ -22,11 +22,12 @@ TURNS = [replace(SYSTEM, core=replace(SYSTEM.core, side_lanes=lanes, pipeline=pi
 
 def some(rng, wide=False):
     """A random instruction."""
-    values = {name: int(rng.integers(1, 5)) for name in ("rows0", "rows1", "columns")}
+    values = {name: int(rng.integers(1, 5)) for name in ("rows0", "columns")} | {"rows1": int(rng.integers(1, 11))}
     values |= {name: int(rng.integers(-40, 41)) for name in ("row0", "row1", "column")}
     values |= {name: int(rng.integers(2)) for name in ("scale", "bias")}
     return values | {name: int(rng.choice([0, 65535, rng.integers(65536)]))
-                     for name in ("base", "scale_base", "bias_base")} | ({"wide": int(rng.integers(2))} if wide else {})
+                     for name in ("base", "scale_base", "bias_base")} | (
+        {"wide": 1} if wide and rng.integers(2) else {"diagonal": int(rng.integers(2))})
 
 
 def even(word, odd):
@@ -46,13 +47,14 @@ def play(instructions, pause=0.0, operand_pause=0.0, seed=0, system=SYSTEM):
     want, commands = [], []
     for i in instructions:
         for j in range(i["columns"]):
-            wide = i.get("wide", 0)
+            wide, diagonal = i.get("wide", 0), i.get("diagonal", 0)
             place, odd = (j >> 1, j & 1) if wide else (j, 0)
             operands = [memory[i[f"{name}_base"] + place] for name in ("scale", "bias") if i[name]]
             data = [int.from_bytes(rng.bytes(ROW // 8), "little") for _ in range(i["rows0"] * i["rows1"])]
             commands.append((operands, data, wide, odd))
             want += [((i["base"] + i0 * i["row0"] + i1 * i["row1"] + place * i["column"]) % 2 ** 18,
-                      data[i1 * i["rows0"] + i0], wide, odd) for i1, i0 in np.ndindex(i["rows1"], i["rows0"])]
+                      data[i1 * i["rows0"] + i0], wide, odd, 255 << i1 % 8 * diagonal & 255)
+                     for i1, i0 in np.ndindex(i["rows1"], i["rows0"])]
     waited = []
 
     async def core(ctx):
@@ -87,8 +89,9 @@ def play(instructions, pause=0.0, operand_pause=0.0, seed=0, system=SYSTEM):
     done = bench.until_done(len(instructions))
     bench.run()
     assert [write[1] for write in writes] == [address for address, *_ in want]
-    for (*_, got, mask), (_, data, wide, odd) in zip(writes, want, strict=True):
-        assert (even(got, odd), mask) == (even(data, 0), 0xAA if odd else 0x55) if wide else (got, mask) == (data, 255)
+    for (*_, got, mask), (_, data, wide, odd, lanes) in zip(writes, want, strict=True):
+        assert (even(got, odd), mask) == (even(data, 0), 0xAA if odd else 0x55) if wide else (
+            got, mask) == (data, lanes)
     return [write[0] for write in writes], done, waited
 
 
