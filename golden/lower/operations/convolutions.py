@@ -15,6 +15,7 @@ from ..nodes import Made, Nodes
 from ..products.after import After
 from ..products.apart import Apart
 from ..products.convolution import convolution, tiles_fit
+from ..products.depthwise import Taps, depthwise, depthwise_fits
 from ..products.draw import Pixels, of_gradient
 from ..products.gathered import gathered
 from ..products.matrix import matrix
@@ -32,8 +33,8 @@ from .steps import steps_behind
 hbfp = torch.ops.hbfp
 Pair = tuple[int, int]
 #: Gives the weights of a group: each tap begins in a word of X, where patches are addresses, and weights may be sparse;
-#: or all taps lie one behind the other.
-Kernel = Callable[[int, bool], Weights]
+#: or all taps lie one behind the other. Or those of so many groups of one channel from a first one on, side by side.
+Kernel = Callable[[int, bool, int], Weights]
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,13 @@ def conv2d(net: Nodes, node: Any) -> Made:
     of_gradient(text)                                      # which refuses what draws here
     result, shape = net.graph.results[node], net.graph.results[w].shape
     steps, last = steps_behind(net, node, 1)
-    after, last = steps_after(net, last, channels_last(4)) if groups == 1 else (After(net.build), last)
     window = window_of(shape, stride, padding, dilation)
+    together = in_words(net, window, shape, groups, wide)
+    after, last = steps_after(net, last, channels_last(4)) if groups == 1 or together else (After(net.build), last)
     is_sparse = sparse(net, w, result.numel() // shape[0], wide)
     kernel = _constant(net, net.constant(w), groups, wide, is_sparse) if net.is_constant(w) else _forward(
         net, net.value(w), groups, wide, is_sparse)
-    output = space_for(net, last, groups)
+    output = space_for(net, last, 1 if together else groups)
     convolve(net, x, shape[1], kernel, wide, window, groups, steps, output, after)
     return last, (work_of(result, shape, groups),)
 
@@ -94,24 +96,32 @@ def weights_gradient(net: Nodes, node: Any) -> Made:
         top = net.build.dram.empty(top.shape, channels_last(4))
         net.copy(net.value(g), top)
         rows = _one_matrix(top)
-    output = net.fresh(node)
-    for group, weights in enumerate(_pixels(net, window, x, ins, groups, top, wide)):
-        left = rows.view(torch.narrow, 1, group * outs, outs).view(torch.t)
-        own = Value(output.where[group * outs:(group + 1) * outs].permute(0, 2, 3, 1), output.home)
+    output, together = net.fresh(node), net.build.lanes if (
+        outs == ins == 1 and not net.accelerator.core.format.square) else 1
+    parts = [range(group, min(group + together, groups)) for group in range(0, groups, together)]
+    every = _pixels(net, window, x, [(part.start * ins, len(part) * ins) for part in parts], top, wide)
+    for part, weights in zip(parts, every, strict=True):
+        left = rows.view(torch.narrow, 1, part.start * outs, len(part) * outs).view(torch.t)
+        own = Value(output.where[part.start * outs:part.stop * outs].permute(0, 2, 3, 1), output.home)
         if ins % net.build.lanes:                          # rows would be stored from within a word
-            dense = net.build.dram.empty((outs, weights.columns))
+            dense = net.build.dram.empty((len(left.where), weights.columns))
             matrix(net.build, left, weights, Steps(), dense, After(net.build), draw)
-            net.copy(Value(dense.where.unflatten(1, own.shape[1:]), dense.home), own)
+            where = dense.where.unflatten(1, (*own.shape[1:3], -1))
+            if together > 1:                               # of each channel with all others its own
+                where = where.diagonal(0, 0, 3).permute(2, 0, 1)[..., None]
+            net.copy(Value(where, dense.home), own)
         else:
             matrix(net.build, left, weights, Steps(), Value(own.where.flatten(1), own.home), After(net.build), draw)
         net.build.forget()
     return node, (work_of(net.graph.results[g], shape, groups),)
 
 
-def _pixels(net, window, x, channels, groups, top, wide):
-    """For each group the second operand of gw: patches of all images, one below the other."""
+def _pixels(net, window, x, parts, top, wide):
+    """For each part, its first channel and how many it has, the second operand of gw: patches of all images, one below
+    the other.
+    """
     build, images, pixels = net.build, net.value(x), top.shape[2:]
-    if groups == 1 and _by_words(net, window, x, top, wide):
+    if len(parts) == 1 and _by_words(net, window, x, top, wide):
         size, stride, padding, dilation = window.size, window.stride, window.padding, window.dilation
         if window.plain:
             images, stride = Value(images.where[:, :, ::stride[0], ::stride[1]], images.home), (1, 1)
@@ -121,12 +131,11 @@ def _pixels(net, window, x, channels, groups, top, wide):
     if any(window.padding) or _apart(images):
         images = _bordered(net, x, window.padding)
     flat = _one_matrix(images)
-    if groups == 1 and window.plain and window.stride == (1, 1) and flat is not None:
+    if len(parts) == 1 and window.plain and window.stride == (1, 1) and flat is not None:
         yield computed_weights(flat, build.lanes, wide=wide)
         return
-    for group in range(groups):
-        part = images.view(torch.narrow, 1, group * channels, channels)
-        patches = Patches(part, window.size, window.stride, window.dilation, pixels)
+    for part in parts:
+        patches = Patches(images.view(torch.narrow, 1, *part), window.size, window.stride, window.dilation, pixels)
         yield Weights(patches.terms, patches.columns, lines=patches, wide=wide)
 
 
@@ -164,6 +173,13 @@ def patches_are_gathered(net: Nodes, window: Window, channels: int, groups: int)
     return not window.plain and (groups > 1 or channels % fmt.terms > 0 or fmt.square)
 
 
+def in_words(net: Nodes, window: Window, shape: Sequence[int], groups: int, wide: Wide) -> bool:
+    """Whether a convolution with weights of this shape is depthwise, and words of channels are taken together."""
+    taps = Weights(window.size[0] * window.size[1], net.build.lanes, wide=wide)
+    return (groups == shape[0] and shape[1] == 1 < groups and 1 in (window.size[0], window.dilation[0])
+            and depthwise_fits(net.build, taps, groups))
+
+
 def space_for(net: Nodes, node: Any, groups: int, filled: bool = False) -> Value:
     """Space for a convolution's result; if ``filled``, and of groups that share words, it is zeros at first."""
     outs = net.graph.results[node].shape[1] // groups
@@ -179,24 +195,32 @@ def convolve(net: Nodes, x: Any, channels: int, kernel: Kernel, wide: Wide, wind
     build, outs = net.build, output.shape[1] // groups
     size, stride, padding, dilation = window.size, window.stride, window.padding, window.dilation
     given = isinstance(x, Value)
+    if in_words(net, window, (groups * outs, channels), groups, wide) and drawn is None:
+        value = x if given else net.value(x)
+        if not value.whole_words(1, build.lanes):
+            value, part = build.dram.empty(value.shape, channels_last(4)), value
+            net.copy(part, value)
+        depthwise(build, Taps(value, size, stride, padding, dilation[1], output.shape[2:]),
+                  lambda first, count: kernel(first, False, count), steps, output, after)
+        return
     gathers = patches_are_gathered(net, window, channels, groups)
     there = gathers and groups == 1 and not given and net.is_there(x)
     matrix_of = Weights(size[0] * size[1] * channels, outs, wide=wide)
     planar = there and x not in net.graph.inputs and fits(
         build, net.value(x), matrix_of, size, stride, padding, dilation)
-    in_words = there and channels % build.lanes == 0       # else an input may come in another order
-    pairs = in_words and pairs_fit(build, net.value(x), matrix_of, size, stride, dilation, output.shape[2:])
+    whole = there and channels % build.lanes == 0          # else an input may come in another order
+    pairs = whole and pairs_fit(build, net.value(x), matrix_of, size, stride, dilation, output.shape[2:])
     planar, gathers = planar or pairs, gathers and not (
-        in_words and tiles_fit(build, net.value(x), wide, size, stride, dilation, output.shape[2:]))
+        whole and tiles_fit(build, net.value(x), wide, size, stride, dilation, output.shape[2:]))
     if gathers and not planar and not given and _turns(net, x, window, matrix_of, groups, output.shape[3], after):
         turned(build, _lines(net, x, window, output.shape[2:]), groups,
-               lambda group: (kernel(group, False), steps.part(group * outs, outs)), output, after)
+               lambda group: (kernel(group, False, 1), steps.part(group * outs, outs)), output, after)
         return
     value = x if given else net.value(x) if planar or not gathers else _bordered(net, x, padding)
     for group in range(groups):
         part = value.view(torch.narrow, 1, group * channels, channels)
         target = output.view(torch.narrow, 1, group * outs, outs)
-        mine, weights = steps.part(group * outs, outs), kernel(group, not (gathers or planar))
+        mine, weights = steps.part(group * outs, outs), kernel(group, not (gathers or planar), 1)
         if window.plain:
             pixels = part.where[:, :, ::stride[0], ::stride[1]].permute(0, 2, 3, 1)
             matrix(build, Value(pixels, part.home), weights, mine, target.view(torch.permute, (0, 2, 3, 1)), after,
@@ -216,8 +240,8 @@ def _constant(net, w, groups, wide, is_sparse):
     """Kernels of weights that are constants."""
     outs, channels, whole = len(w) // groups, w.shape[1], net.accelerator.whole
 
-    def kernel(group, apart):
-        own = w.chunk(groups)[group].permute(0, 2, 3, 1).reshape(outs, -1).contiguous().numpy()
+    def kernel(group, apart, count):
+        own = w[group * outs:(group + count) * outs].permute(0, 2, 3, 1).flatten(1).contiguous().numpy()
         made = None
         if is_sparse and apart and (channels % whole == 0 or own.shape[1] == channels):
             made = sparse_weights(net.build.dram.constant(own), net.build, wide=wide)
@@ -231,17 +255,17 @@ def _forward(net, w, groups, wide, is_sparse):
     outs, channels, lanes, whole = w.shape[0] // groups, w.shape[1], net.build.lanes, net.accelerator.whole
     taps = w.shape[2] * w.shape[3]
 
-    def kernel(group, apart):
-        own = w.view(torch.narrow, 0, group * outs, outs).view(torch.permute, (0, 2, 3, 1))
+    def kernel(group, apart, count):
+        own = w.view(torch.narrow, 0, group * outs, count * outs).view(torch.permute, (0, 2, 3, 1))
         pitch = -(-channels // whole) * whole
         if (apart or pitch == channels or taps == 1) and own.whole_words(3, lanes) and own.where.stride()[:3] == (
                 taps * pitch, w.shape[3] * pitch, pitch):
             terms = channels if taps == 1 else taps * pitch
-            where = located((outs, terms), (taps * pitch, 1), own.address)
-            rows = Value(where, Home(own.address, outs, terms, taps * pitch))
+            where = located((count * outs, terms), (taps * pitch, 1), own.address)
+            rows = Value(where, Home(own.address, count * outs, terms, taps * pitch))
         else:
             length = pitch if apart else channels
-            rows = net.build.dram.empty((outs, taps * length))
+            rows = net.build.dram.empty((count * outs, taps * length))
             net.build.dram.zeros(rows.home)
             net.copy(own, rows.view(torch.unflatten, 1, (*own.shape[1:3], length)).view(
                 torch.narrow, 3, 0, channels))

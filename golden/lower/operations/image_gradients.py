@@ -22,6 +22,7 @@ from .after import steps_after
 from .convolutions import (
     Window,
     convolve,
+    in_words,
     laid_within,
     patches_are_gathered,
     refuse_patches,
@@ -51,8 +52,10 @@ def images_gradient(net: Nodes, node: Any) -> Made:
         raise LoweringError(f"its padding {tuple(padding)} is more than its kernel reaches, {window.reach}; at most "
                             "that would do")
     found = phases(window.size, result.shape[2:], stride, padding, dilation)
-    after, last = steps_after(net, node, channels_last(4)) if groups == 1 else (After(net.build), node)
-    output = space_for(net, last, groups, any(phase.empty for phase in found))
+    together = draw is None and all(in_words(net, Window(phase.size, (1, 1), phase.corner, phase.step), shape, groups,
+                                             wide) for phase in found if not phase.empty)
+    after, last = steps_after(net, node, channels_last(4)) if groups == 1 or together else (After(net.build), node)
+    output = space_for(net, last, 1 if together else groups, any(phase.empty for phase in found))
     outs, drawn = shape[0] // groups, Pixels.of(draw, net.graph.results[g].shape, net.build.lanes)
     within = _Within(net, g, found)
     for phase in found:
@@ -63,7 +66,7 @@ def images_gradient(net: Nodes, node: Any) -> Made:
             if own.steps:
                 untouched(net.build, target.view(torch.permute, (0, 2, 3, 1)), own)
             continue
-        images, turned = within.images(phase, outs, groups, drawn is not None)
+        images, turned = within.images(phase, outs, groups, drawn is not None, together)
         if drawn is not None and patches_are_gathered(net, turned, outs, groups):
             refuse_patches(net, outs, groups)
         anew = len(result) > 1 and phase.down.count * phase.across.count < WORD * net.accelerator.core.rows
@@ -87,8 +90,9 @@ class _Within:
         return tuple(side - corner - there for side, corner, there in zip(
             phase.sides, phase.corner, self.sides, strict=True))
 
-    def images(self, phase: Phase, channels: int, groups: int, draws: bool) -> tuple[Any, Window]:
-        """The images, or a part of them, with what a phase's convolution of them says; all of them if they draw."""
+    def images(self, phase: Phase, channels: int, groups: int, draws: bool, whole_words: bool) -> tuple[Any, Window]:
+        """The images, or a part of them, with what a phase's convolution of them says; all of them if they draw, or if
+        it takes whole words."""
         value, behind = self.net.value(self.node), self._behind(phase)
         whole = not any(phase.corner) and not any(behind)
         if phase.size == (1, 1) and (whole or max(*phase.corner, *behind) <= 0 and not draws):
@@ -96,7 +100,7 @@ class _Within:
         window = Window(phase.size, (1, 1), phase.corner, phase.step, max(behind) > 0)
         if phase.stride == (1, 1):
             return self.node, window
-        if draws or not patches_are_gathered(self.net, window, channels, groups):
+        if draws or whole_words or not patches_are_gathered(self.net, window, channels, groups):
             return value, window
         if self.made is None:
             sides = [sum(each) for each in zip(self.before, self.sides, self.behind, strict=True)]
@@ -117,10 +121,14 @@ def _turned(net, w, groups, wide, taps, anew):
 
     ``anew`` is whether weights that stream come more often than once, and the array waits for single words of them.
     """
-    outs, channels, lanes, whole = w.shape[0] // groups, w.shape[1], net.build.lanes, net.accelerator.whole
+    lanes, whole = net.build.lanes, net.accelerator.whole
 
-    def kernel(group, apart):
-        own = w.view(torch.narrow, 0, group * outs, outs)
+    def kernel(group, apart, count):
+        outs = w.shape[0] // groups
+        own = w.view(torch.narrow, 0, group * outs, count * outs)
+        if count > 1:                                      # groups of one channel
+            own = own.view(torch.transpose, 0, 1)
+        outs, channels = own.shape[:2]
         if len(taps) == 1:
             return computed_weights(Value(own.where[:, :, taps[0][0], taps[0][1]], own.home), lanes, wide=wide)
         high = -(-outs // whole) * whole if apart else outs

@@ -91,7 +91,7 @@ class Core:
 
     def multiply(self, source: Span | Sequence[Span] | Callable[[Portion], Sequence[Span]], fields: dict[str, int],
                  where: Span | None, columns: int, result: Span, row: int, first: int, *, cut: Sequence[Portion] = (),
-                 before: Callable[[Portion, int], None] | None = None) -> None:
+                 before: Callable[[Portion, int], None] | None = None, diagonal: bool = False) -> None:
         """``columns`` columns, ``first`` on, with rows of X, drained to ``result``, ``row`` words a row.
 
         Parameters
@@ -105,6 +105,8 @@ class Core:
         before : function
             Is called before each portion of each column tile that a column has, with the number of that: what of its
             rows and weights is missing is brought.
+        diagonal : bool
+            Of the outer loop of rows all go to the same words, where row n leaves lane n.
         """
         schedule, tiles, rows = self.build.schedule, self.plan.passes, self.build.accelerator.core.rows
         steps, wide = {"scale": int("scale" in self.kept), "bias": int("bias" in self.kept)}, self.weights.wide
@@ -128,12 +130,12 @@ class Core:
                     **({"sparse": 1} if self.plan.spread > 1 else {})},
                     [source] if isinstance(source, Span) else source(part) if callable(source) else source)
             if half == 0:                                  # else weights of the second half would wait for it in vain
-                self._drain(steps, fields, columns, result, row, first)
+                self._drain(steps, fields, columns, result, row, first, {"diagonal": 1, "row1": 0} if diagonal else {})
 
-    def _drain(self, steps, fields, columns, result, row, first):
+    def _drain(self, steps, fields, columns, result, row, first, more):
         drain = {**steps, "columns": columns * self.weights.wide.tiles, "rows0": fields["rows0"],
                  "rows1": fields["rows1"], "base": result.start, "row0": row, "row1": row * fields["rows0"],
-                 "column": 1, **self.weights.wide.drain}
+                 "column": 1, **self.weights.wide.drain, **more}
         reads = []
         for name in ("scale", "bias"):
             if name in self.kept:

@@ -75,6 +75,8 @@ CASES = {
     "pixels": between(12, 1), "strided pixels": between(12, 1, 2), "few": between(6, 3, 1, 1, channels=3),
     "groups": between(16, 3, 1, 1, groups=2), "strided groups": between(32, 3, 2, 1, groups=4, bias=False),
     "depthwise": between(16, 3, 1, 1, groups=16), "strided depthwise": between(16, 3, 2, groups=16),
+    "ragged depthwise": between(11, 3, 1, 1, groups=11, channels=11),
+    "large depthwise": between(24, 5, 2, 2, groups=24, channels=24, bias=False),
     "maximum": before(nn.MaxPool2d(2), nn.ReLU()), "overlapping": before(nn.MaxPool2d(3, 2), nn.ReLU()),
     "bordered": before(nn.MaxPool2d(3, 2, 1)), "average": before(nn.AvgPool2d(2), nn.ReLU()),
     "norm": before(nn.BatchNorm2d(16), nn.ReLU()), "no parameters": before(nn.BatchNorm2d(16, affine=False)),
