@@ -1,4 +1,4 @@
-"""Depthwise convolutions: a word's channels together, with PyTorch's bits; gradients are among the steps of training."""
+"""Depthwise convolutions: a word's channels together, with PyTorch's bits; steps of training have the gradients."""
 
 from dataclasses import replace
 
