@@ -5,12 +5,14 @@
     python -m benchmarks.networks --rows 8 --block 1,8 --verilog    on the Verilog, too
 
 Each network becomes a program that the golden machine runs; every tensor that PyTorch has, with the accelerator's
-arithmetic, is compared bit by bit. Cycles are the cycle model's, and with --verilog the Verilog's beside them. What
-cannot be lowered has its line. The exit status is 1 if a number or a cycle differs. torchvision comes with the extra
-`networks`; transformers is no part of this project's: pip install transformers.
+arithmetic, is compared bit by bit. Cycles are the cycle model's, and with --verilog the Verilog's beside them; of
+layers that take more than twice SCALE-Sim's formula, the units that they wait for. What cannot be lowered has its
+line. The exit status is 1 if a number or a cycle differs. torchvision comes with the extra `networks`; transformers is
+no part of this project's: pip install transformers.
 """
 
 import time
+from collections import Counter
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -25,8 +27,8 @@ from cosim.emit import emit_accelerator
 from golden.lower.errors import LoweringError
 from golden.lower.lowering import lower
 from golden.perf.accelerator.command import add_memory_options, memory_from_args
+from golden.perf.accelerator.layers import by_layer
 from golden.perf.accelerator.model import times
-from golden.perf.accelerator.scale_sim import scale_sim
 from hbfp import files
 from hbfp.command import Parser, run
 from hbfp.manifest import core_latency
@@ -38,7 +40,7 @@ from .families import FAMILIES, NETWORKS, network
 from .tables import add_json
 
 #: What is measured of a network that lowers.
-MEASURED = ("compared", "differ", "cycles", "share", "formula")
+MEASURED = ("compared", "differ", "cycles", "share", "formula", "products", "above", "waits")
 
 
 def prepare(args):
@@ -71,7 +73,9 @@ def measured(name: str, accelerator: Accelerator, memory: tuple[int, int], veril
     dict
         ``title``, ``lowered`` (1 or 0) and ``refused``, the line that says why not; numbers ``compared`` and how many
         ``differ``; ``cycles``, the ``share`` of the peak, cycles by SCALE-Sim's ``formula``, and how far the Verilog's
-        cycles are from the model's, ``off``. What is refused has None in place of what is measured.
+        cycles are from the model's, ``off``; layers with ``products``, those ``above`` twice the formula, and what most
+        of these wait for, as text: units, each with the layers that ``waits`` for it longest. What is refused has None
+        in place of what is measured.
     """
     begun = time.perf_counter()
     row: dict[str, Any] = {"title": name, "lowered": 1, "refused": ""}
@@ -83,11 +87,14 @@ def measured(name: str, accelerator: Accelerator, memory: tuple[int, int], veril
     core = accelerator.core
     latency = core_latency(core)
     found = on_machine(lowered, layers=True)
-    cycles = times(program, latency, *memory).cycles
+    found_times = times(program, latency, *memory)
+    cycles, layers = found_times.cycles, [each for each in by_layer(program, found_times) if each.get("scale_sim")]
+    above = Counter(next(iter(each["waits"])) for each in layers if each["cycles"] > 2 * each["scale_sim"])
     macs = sum(layer.macs for layer in program.layers)
     row |= {"compared": found.total.compared, "differ": found.total.mismatches, "cycles": cycles,
             "share": macs / (cycles * core.rows * accelerator.lanes),
-            "formula": sum(scale_sim(layer.products, core.rows, accelerator.lanes) for layer in program.layers)}
+            "formula": sum(each["scale_sim"] for each in layers), "products": len(layers), "above": above.total(),
+            "waits": ", ".join(f"{unit} {count}" for unit, count in above.most_common())}
     if verilog is not None:
         real = on_verilog(verilog, lowered, timing=Timing(*memory), layers=True)
         row |= {"differ": row["differ"] + real.total.mismatches, "off": abs(real.result.cycles - cycles)}
@@ -120,7 +127,7 @@ def counted(rows):
     """Networks, and how many of them lower; numbers compared, how many differ, and cycles that are off, in all."""
     lowered = [row for row in rows if row["lowered"]]
     return {"networks": len(rows), "lowered": len(lowered)} | {
-        key: sum(row.get(key, 0) for row in lowered) for key in ("compared", "differ", "off")}
+        key: sum(row.get(key, 0) for row in lowered) for key in ("compared", "differ", "off", "products", "above")}
 
 
 def make_parser():
