@@ -53,37 +53,36 @@ template <class Totals, class Rounding> class Planes {
         return true;
     }
 
-    // The same of pixels first .. first + count of rows of `width`, in tiles `high` pixels high from the first on.
+    // The same of pixels first .. first + count of rows of `width`, in tiles `high` pixels high from the first on. Where 16
+    // neighbours are not of one row, patches are gathered.
     bool tiles(const float *x, const int64_t *row, int64_t width, int64_t first, int64_t count, int64_t high, float *y,
                int64_t ld) {
         const int64_t room = (count + 15) / 16 * 16, blocks = (k_ + terms_ - 1) / terms_;
-        strip_.assign(k_ * room, 0.0f);
+        const bool apart = width % 16 || first % 16;
         tops_.assign(blocks * room, 0);
-        own_.resize(k_);
-        for (int64_t k = 0; k < k_; k++) {
-            own_[k] = k * room;
-            for (int64_t j = 0, n; j < count; j += n) {
-                const int64_t at = (first + j) % width;
-                n = std::min(width - at, count - j);
-                std::copy_n(x + row[(first + j) / width] + at + offset_[k], n, &strip_[k * room + j]);
-            }
-        }
-        for (int64_t b = 0; b < blocks; b++) {
-            int32_t *top = &tops_[b * room];
-            for (int64_t j = 0; j < room; j += 16) {
+        if (apart) gather(x, row, width, first, count, room);
+        const int64_t *offset = apart ? own_.data() : offset_;
+        const auto from = [&](int64_t j) {
+            return apart ? &strip_[j] : x + row[(first + j) / width] + (first + j) % width;
+        };
+        for (int64_t j = 0; j < count; j += 16) {
+            const float *at = from(j);
+            for (int64_t b = 0; b < blocks; b++) {
                 Across::Ints largest = {};
                 for (int64_t k = b * terms_; k < std::min((b + 1) * terms_, k_); k++)
-                    largest = larger(largest, Across::load<16>(&strip_[k * room + j], 16));
-                put(top + j, largest);
-            }
-            for (int64_t j = 0; j < count; j += high) {
-                const int64_t end = std::min(j + high, count);
-                std::fill(top + j, top + end, *std::max_element(top + j, top + end));
+                    largest = larger(largest, Across::load<16>(at + offset[k], 16));
+                put(&tops_[b * room + j], largest);
             }
         }
+        for (int64_t b = 0; b < blocks; b++)
+            for (int64_t j = 0; j < count; j += high) {
+                int32_t *top = &tops_[b * room + j], largest = 0;
+                const int64_t n = std::min(high, count - j);
+                for (int64_t i = 0; i < n; i++) largest = std::max(largest, top[i]);
+                std::fill_n(top, n, largest);
+            }
         for (int64_t j = 0; j < count; j += 16)
-            if (!pixels(&strip_[j], own_.data(), &tops_[j], room, std::min<int64_t>(16, count - j), y + j * ld, ld))
-                return false;
+            if (!pixels(from(j), offset, &tops_[j], room, std::min<int64_t>(16, count - j), y + j * ld, ld)) return false;
         return true;
     }
 
@@ -99,6 +98,20 @@ template <class Totals, class Rounding> class Planes {
     std::vector<int32_t> tops_;
     std::vector<int64_t> own_;
     Totals totals_;
+
+    // Patches of pixels of tiles(), each element of all of them in a line of `room`.
+    void gather(const float *x, const int64_t *row, int64_t width, int64_t first, int64_t count, int64_t room) {
+        strip_.assign(k_ * room, 0.0f);
+        own_.resize(k_);
+        for (int64_t k = 0; k < k_; k++) {
+            own_[k] = k * room;
+            for (int64_t j = 0, n; j < count; j += n) {
+                const int64_t at = (first + j) % width;
+                n = std::min(width - at, count - j);
+                std::copy_n(x + row[(first + j) / width] + at + offset_[k], n, &strip_[k * room + j]);
+            }
+        }
+    }
 
     // `tops`, unless null: the largest magnitudes, as bits, of these pixels' blocks, `apart` from one block to the next.
     bool pixels(const float *x, const int64_t *offset, const int32_t *tops, int64_t apart, int64_t count, float *y,

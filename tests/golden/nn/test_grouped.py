@@ -56,6 +56,15 @@ def test_equal_to_one_group_after_the_other(sizes, fmt):
         compare(x, w, groups, (stride, padding, dilation), gn.Formats.of(fmt), scale)
 
 
+@pytest.mark.parametrize("side", [5, 8, 24, 40])
+@pytest.mark.parametrize("width", [16, 32])
+def test_tiles_where_rows_are_whole_vectors(side, width):
+    torch.manual_seed(side)
+    x, w = torch.randn(2, 16, 7, width) * torch.logspace(-5, 5, width), torch.randn(10, 8, 3, 3)
+    x[1, 1, :3], x[0, 12, 4] = 0, 1e-40
+    compare(x, w, 2, ((1, 1),) * 3, gn.Formats.of(gn.HBFPFormat(block=(side, side))))
+
+
 @pytest.mark.parametrize("sizes, fmt, scale", cover(SHAPES, [
     gn.HBFPFormat(mantissa=4, block=(1, 8)), gn.HBFPFormat(block=(1, 16)), gn.HBFPFormat(block=(1, 5), exponent=6)],
     [1, 1e-36]))
