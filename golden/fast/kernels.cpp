@@ -206,6 +206,23 @@ void hbfp_lay(const float *x, const int64_t *s, float *y) {
     }
 }
 
+// y (copies, planes, depth, rows, columns): of planes of `size` numbers, from first to last, the elements from starts[i] on
+// that lie steps[0] .. steps[2] apart, sides[0] .. sides[2] of them; converted, unless f is null, in blocks of `terms` along
+// lines of `length`.
+void hbfp_copies(const float *x, int64_t size, const int64_t *starts, int64_t copies, const int64_t *sides, const int64_t *steps,
+                 float *y, int64_t planes, int64_t first, int64_t last, int64_t length, int64_t terms, const Format *f,
+                 Span *span) {
+    const int64_t volume = sides[0] * sides[1] * sides[2];
+    for (int64_t p = first; p < last; p++)
+        for (int64_t i = 0; i < copies; i++) {
+            float *copy = y + (i * planes + p) * volume, *to = copy;
+            for (int64_t d = 0; d < sides[0]; d++)
+                for (int64_t r = 0; r < sides[1]; r++, to += sides[2])
+                    line_of(x + p * size + starts[i] + d * steps[0] + r * steps[1], steps[2], to, sides[2]);
+            if (f) convert(copy, length, copy, length, nullptr, 0, volume / length, length, 1, terms, *f, *span);
+        }
+}
+
 // See patches_product(), patches_turned_product() and patches_turned_drawn(). `lanes` may be null.
 void hbfp_patches(const Patches *p, const Format *f, int64_t high, int64_t wide, Lanes *lanes, const Values *b, float *y,
                   int64_t first, int64_t last, const Flush *flush) {

@@ -115,6 +115,7 @@ def load(path: Path) -> ctypes.CDLL:
             ("hbfp_aligned_patches", [_I64, _PTR, _I64, _I32, _PTR, *[_I64] * 4, *[_PTR] * 3, _I64, _I32, _I64,
                                       *[_PTR] * 2]),
             ("hbfp_lay", [_PTR, _PTR, _PTR]),
+            ("hbfp_copies", [_PTR, _I64, _PTR, _I64, *[_PTR] * 3, *[_I64] * 5, *[_PTR] * 2]),
             ("hbfp_patches", [_PTR, _PTR, _I64, _I64, *[_PTR] * 3, _I64, _I64, _PTR]),
             ("hbfp_patches_turned", [_PTR, _PTR, _I64, _I64, *[_PTR] * 4]),
             ("hbfp_planes", [_PTR, _PTR, _I64, _PTR, *[_I64] * 3, *[_PTR] * 4, _I64, _I64, _PTR, _I64, _I64, _PTR,

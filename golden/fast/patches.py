@@ -4,6 +4,7 @@ import ctypes
 import math
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import reduce
 from typing import Self
 
 import numpy as np
@@ -89,6 +90,42 @@ def places(shape: Sequence[int], strides: Sequence[int], y: np.ndarray, corner: 
     if len(sides) == 2:                                # one image deep
         sides, steps, to, own, corner = [1, *sides], [0, *steps], [0, *to], (1, *own), (0, *corner)
     return np.array([by_n, by_c, *steps, n, c, *sides, to_n, to_c, *to, *own, *corner], np.int64)
+
+
+def copies(x: np.ndarray, starts: np.ndarray, sides: np.ndarray, steps: np.ndarray, length: int,
+           fmt: HBFPFormat | None = None) -> tuple[np.ndarray, kernels.Span]:
+    """Copies of parts of contiguous planes ``x`` (N, C, ...), in lines, and what their conversion met.
+
+    Parameters
+    ----------
+    x : ndarray of float32
+        (N, C, H, W), or with depth.
+    starts : ndarray of int64
+        Where in a plane each copy begins.
+    sides, steps : ndarray of int64
+        (3,): how many elements a copy has along depth, rows and columns, and how many numbers apart in a plane.
+    length : int
+        Elements of a line of the result, whole blocks; lines lie behind each other.
+    fmt : HBFPFormat, optional
+        Converts the lines, without noise.
+
+    Returns
+    -------
+    tuple of (ndarray of float32, Span)
+        (lines, length).
+    """
+    count, size = x.shape[0] * x.shape[1], math.prod(x.shape[2:])
+    y = scratch.empty((len(starts) * count * math.prod(sides.tolist()) // length, length))
+    form = fmt and kernels.format_of(fmt)
+
+    def part(first, last):
+        span = kernels.Span.empty()
+        kernels.loaded().hbfp_copies(
+            x.ctypes.data, size, starts.ctypes.data, len(starts), sides.ctypes.data, steps.ctypes.data, y.ctypes.data,
+            count, first, last, length, fmt.terms if fmt else 0, form and ctypes.addressof(form),
+            ctypes.addressof(span))
+        return span
+    return y, reduce(kernels.Span.join, kernels.split(count, y.size * kernels.ELEMENT, part))
 
 
 def product(patches: Patches, fmt: HBFPFormat, other: Values, stream: lanes.Generators | None = None,

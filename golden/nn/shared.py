@@ -9,12 +9,12 @@ from its copy.
 import math
 from functools import lru_cache
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from ..fast import aligned, kernels, patches, products, scratch
+from ..fast import aligned, kernels, patches, products
 from ..matmul import check_aligned
 from . import unfold
 from .formats import Formats
@@ -32,8 +32,10 @@ class Plan(NamedTuple):
     ----------
     sides : tuple of int
         Those of planes, padding included, of which copies are made.
-    cuts : list of tuple
-        For each copy its part of planes (N, C, sides ...).
+    starts : ndarray of int64
+        Where in a plane each copy begins.
+    counts, steps : ndarray of int64
+        Elements of a copy along depth, rows and columns, and how far apart they are in a plane.
     length : int
         Elements of a row of a copy: whole blocks.
     rows, blocks : ndarray of int64
@@ -41,7 +43,9 @@ class Plan(NamedTuple):
         of a convolution.
     """
     sides: tuple[int, ...]
-    cuts: list[Any]
+    starts: np.ndarray
+    counts: np.ndarray
+    steps: np.ndarray
     length: int
     rows: np.ndarray
     blocks: np.ndarray
@@ -64,26 +68,26 @@ def plan(n: int, c: int, out: Sides, size: Sides, stride: Sides, dilation: Sides
     counts = [*(o + r for o, r in zip(out[:-1], reach[:-1], strict=True)), wide]
     plane = math.prod(counts)
     copies: dict[tuple, int] = {}
-    cuts: list[Any] = []
     rows = []
     for taps in product(*map(range, size)):
         at = [apart[dim][tap] for dim, tap in enumerate(taps)]
         start = [rest for _, rest in at[:-1]] + [taps[-1] * dilation[-1]]
         start[-2] += first[taps[-2]] * stride[-2]
         number = copies.setdefault(tuple(start), len(copies))
-        if number == len(cuts):
-            cuts.append((..., *(slice(a, a + (count - 1) * s + 1, s)
-                                for a, count, s in zip(start, counts, stride, strict=True))))
         away = [strides for strides, _ in at[:-1]] + [0]
         away[-2] -= first[taps[-2]]
         rows.append(number * n * c * plane + _flat(away, counts))
     pixels = n * math.prod(out)
-    if len(cuts) * n * plane > _SHARE * math.prod(size) * pixels or pixels % side:
+    if len(copies) * n * plane > _SHARE * math.prod(size) * pixels or pixels % side:
         return None
     order = np.array(rows).reshape(size).transpose(unfold.ORDER[len(size)]).ravel()
     image, *place = np.unravel_index(np.arange(0, pixels, side), (n, *out))
-    sides = tuple(max(cut[1 + dim].stop for cut in cuts) for dim in range(len(out)))
-    return Plan(sides, cuts, lines * wide, (order[:, None] + np.arange(c) * plane).ravel().astype(np.int64),
+    sides = tuple(max(start[dim] for start in copies) + (counts[dim] - 1) * s + 1 for dim, s in enumerate(stride))
+    starts = np.array([_flat(start, sides) for start in copies], np.int64)
+    steps = [s * math.prod(sides[dim + 1:]) for dim, s in enumerate(stride)]
+    flat = 3 - len(out)                                    # images are one deep
+    return Plan(sides, starts, np.array([1] * flat + counts), np.array([0] * flat + steps), lines * wide,
+                (order[:, None] + np.arange(c) * plane).ravel().astype(np.int64),
                 (image * c * plane + _flat(place, counts)).astype(np.int64))
 
 
@@ -108,16 +112,13 @@ def weight_gradient(last: torch.Tensor, g: torch.Tensor, formats: Formats, size:
     if found is None:
         return None
     planes = patches.planes(array(last.movedim(-1, 1)), found.sides, (0,) * len(size))
-    shape = planes[found.cuts[0]].shape
-    copies = scratch.empty((len(found.cuts), *shape))
-    for copy, cut in zip(copies, found.cuts, strict=True):
-        copy[...] = planes[cut]
-    lines, flat = copies.reshape(-1, found.length), array(g.reshape(-1, g.shape[-1]))
+    lines, a_span = patches.copies(planes, found.starts, found.counts, found.steps, found.length,
+                                   None if whole else fmt)
+    flat = array(g.reshape(-1, g.shape[-1]))
     if whole:
         return _aligned(lines, flat, found, formats)
-    a, a_span = kernels.encoded(lines, fmt, out=lines)
     b, b_span = kernels.encoded(flat, g_fmt, axis=0)
-    return products.multiply(a, b, fmt, g_fmt, a_span, b_span, rows=found.rows, blocks=found.blocks,
+    return products.multiply(lines, b, fmt, g_fmt, a_span, b_span, rows=found.rows, blocks=found.blocks,
                              sums=formats.accumulate)
 
 
