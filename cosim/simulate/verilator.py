@@ -122,7 +122,13 @@ def _run(command, log, what, env=None, cwd=None):
 
 
 def _compile(source, target, flags, log):
-    _run(["g++", *flags, "-c", source, "-o", target], log, f"g++ on {Path(source).name}")
+    """One file, by ccache where there is one: a design that comes again in another cache, or with other options, shares
+    files.
+    """
+    ccache = ["ccache"] if shutil.which("ccache") else []
+    # What it must be told where a header was compiled before.
+    env = {"CCACHE_SLOPPINESS": "pch_defines,time_macros"} | os.environ
+    _run([*ccache, "g++", *flags, "-c", source, "-o", target], log, f"g++ on {Path(source).name}", env)
     return target
 
 

@@ -36,6 +36,19 @@ def test_new_verilator_on_path_is_taken(tmp_path, monkeypatch):
         find_tool.cache_clear()
 
 
+def test_ccache_on_path_compiles(tmp_path, monkeypatch):
+    """Every file, and nothing else, with what it must be told beside a compiled header."""
+    program, (source, log) = tmp_path / "ccache", (tmp_path / name for name in ("top.v", "said"))
+    program.write_text(f'#!/bin/sh\necho "$1 $CCACHE_SLOPPINESS" >> {log}\nexec "$@"\n')
+    program.chmod(0o755)
+    source.write_text(VERILOG)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("CCACHE_SLOPPINESS", raising=False)
+    assert build(tmp_path).exists()
+    said = log.read_text().splitlines()
+    assert said and set(said) == {"g++ pch_defines,time_macros"}
+
+
 @pytest.mark.parametrize("version", ["5.006", "4.228", "UNKNOWN"])
 def test_old_verilator_on_path_is_passed_by(tmp_path, monkeypatch, version):
     fake_verilator(tmp_path, monkeypatch, version)
