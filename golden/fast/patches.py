@@ -62,7 +62,7 @@ def _drawing(stream):
 def laid(x: np.ndarray, sides: Sequence[int], corner: Sequence[int]) -> np.ndarray:
     """``x`` (N, C, H, W) or (N, C, D, H, W) channels last, with other ``sides``, from ``corner`` on; zeros around."""
     y = scratch.empty((x.shape[0], *sides, x.shape[1]))
-    _lay(x, y.transpose(0, -1, *range(1, y.ndim - 1)), corner)
+    lay(x, y.transpose(0, -1, *range(1, y.ndim - 1)), corner)
     return y
 
 
@@ -72,11 +72,11 @@ def planes(x: np.ndarray, sides: Sequence[int], corner: Sequence[int]) -> np.nda
     flat = scratch.empty((n * c * math.prod(sides) + 16,))
     flat[-16:] = 0
     y = flat[:-16].reshape(n, c, *sides)
-    _lay(x, y, corner)
+    lay(x, y, corner)
     return y
 
 
-def _lay(x, y, corner):
+def lay(x: np.ndarray, y: np.ndarray, corner: Sequence[int]) -> None:
     """``x`` into ``y``, both (N, C, H, W) or (N, C, D, H, W) in any order in memory; zeros around."""
     numbers = places(x.shape, [stride // 4 for stride in x.strides], y, corner)
     kernels.loaded().hbfp_lay(x.ctypes.data, numbers.ctypes.data, y.ctypes.data)

@@ -150,11 +150,12 @@ def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], str
         if y is not None:
             return y
     found = phases(w.shape[2:], shape[2:], stride, padding, dilation)
+    taps = unfold.taps_matrices(w.detach())
 
     def own(phase):
         draw = laid(stream, lambda numbers: unfold.within(numbers.permute(0, 3, 1, 2).float(), phase).int())
-        return over_channels(unfold.within(g, phase), unfold.taps_matrix(w.detach(), phase), formats.g, formats.w,
-                             formats, draw, phase.size, (1,) * len(phase.size), phase.step)
+        return over_channels(unfold.within(g, phase), taps(phase), formats.g, formats.w, formats, draw, phase.size,
+                             (1,) * len(phase.size), phase.step)
     return together(found, own, g.new_zeros, (shape[0], *shape[2:], shape[1]))
 
 

@@ -6,6 +6,7 @@ and their gradient is a convolution of g with these alone.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import gcd, prod
 from typing import Any
@@ -102,5 +103,10 @@ class Phase:
 def phases(size: Sequence[int], sides: Sequence[int], stride: Sequence[int], padding: Sequence[int],
            dilation: Sequence[int]) -> list[Phase]:
     """The phases of images or volumes with these sides, line by line."""
+    return list(_phases(*map(tuple, (size, sides, stride, padding, dilation))))
+
+
+@lru_cache(64)
+def _phases(size, sides, stride, padding, dilation):
     each = (list(lines(*own)) for own in zip(size, sides, stride, padding, dilation, strict=True))
-    return [Phase(found, tuple(stride)) for found in product(*each)]
+    return [Phase(found, stride) for found in product(*each)]

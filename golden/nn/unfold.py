@@ -4,7 +4,7 @@ Convolutions are of images (N, C, H, W) or of volumes (N, C, D, H, W), whose tap
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -192,7 +192,21 @@ def within(g: torch.Tensor, phase: Phase) -> torch.Tensor:
 def taps_matrix(w: torch.Tensor, phase: Phase) -> torch.Tensor:
     """``w`` (O, C, kh, kw) as the matrix (K, C) that a phase's patches of g are multiplied with: K over its taps and O.
     """
-    return weight_matrix(taps_of(w, phase).transpose(0, 1))
+    return taps_matrices(w)(phase)
+
+
+def taps_matrices(w: torch.Tensor) -> Callable[[Phase], torch.Tensor]:
+    """:func:`taps_matrix` of the phases of one ``w``."""
+    matrix = weight_matrix(w.transpose(0, 1)).view(-1, len(w), w.shape[1])
+    return lambda phase: matrix[_rows(phase, w.shape[2:])].flatten(0, 1)
+
+
+@lru_cache(256)
+def _rows(phase, size):
+    """The numbers of a phase's taps among those of a kernel, both in the order of K."""
+    order = ORDER[len(size)]
+    numbers = np.arange(math.prod(size)).reshape([size[dim] for dim in order])
+    return torch.from_numpy(numbers[np.ix_(*(phase.lines[dim].taps for dim in order))].ravel())
 
 
 def taps_of(w: torch.Tensor, phase: Phase) -> torch.Tensor:

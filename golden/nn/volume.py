@@ -11,10 +11,12 @@ from typing import Any
 
 import torch
 
+from ..fast import kernels, patches, scratch
 from ..noise import Stream
 from . import again, conv, conv_products, unfold
 from .depthwise import Depthwise
 from .formats import Formats
+from .memory import array
 from .once import unviewed
 from .phases import lines
 from .portable import on_host
@@ -29,9 +31,23 @@ def _joined(x, padding, kernel, stride, dilation):
 
     ``x`` is (N, C, D, H, W), ``padding`` that of :func:`golden.nn.unfold.channels_last`.
     """
+    if on_host(x) and kernels.library() is not None:
+        return _joined_here(array(x), padding, kernel, stride, dilation)
     last = unfold.channels_last(x, padding)
     slices = last.unfold(1, dilation * (kernel - 1) + 1, stride)[..., ::dilation]    # (N, OD, H, W, C, kd)
     return slices.permute(0, 1, 2, 3, 5, 4).flatten(4, 5).flatten(0, 1).contiguous()
+
+
+def _joined_here(x, padding, kernel, stride, dilation):
+    """The same, compiled: each depth of a kernel where it belongs."""
+    before, after = padding[-2::-2], padding[::-2]
+    side, high, wide = (sum(each) for each in zip(x.shape[2:], before, after, strict=True))
+    depth = (side - dilation * (kernel - 1) - 1) // stride + 1
+    y = scratch.empty((len(x), depth, high, wide, kernel, x.shape[1]))
+    for tap in range(kernel):
+        away, rest = divmod(tap * dilation - before[0], stride)
+        patches.lay(x[:, :, rest::stride], y[..., tap, :].transpose(0, 4, 1, 2, 3), (-away, *before[1:]))
+    return torch.from_numpy(y).flatten(4).flatten(0, 1)
 
 
 def _output(x, w, stride, padding, dilation, formats, stream):
