@@ -89,7 +89,7 @@ def turns(stream: Generators, channels: int, matrices: Sequence[Matrix], *,
 def encoded(x: np.ndarray, fmt: HBFPFormat, drawing: Drawing | None) -> Values:
     """A contiguous matrix (K, channels), converted in blocks of one column, which those of a tile are here, too."""
     if drawing is None:
-        fmt = replace(fmt, block=(1, fmt.terms))
+        fmt = replace(fmt, block=(1, fmt.terms)) if fmt.square else fmt
         y, span = kernels.encoded(x, fmt, axis=0)
         return Values.of(y, fmt, span)
     y, span, form = np.empty(x.shape, np.float32), kernels.Span.empty(), kernels.format_of(fmt)

@@ -12,8 +12,10 @@ import numpy as np
 
 #: Powers of two of the sizes in bytes that are kept: smaller memory the C library keeps, larger is rare.
 _LEAST, _MOST = 18, 24
-#: For each power of two the memory that no array has, the last returned last; at most so many bytes of each size.
-_FREE: dict[int, deque[np.ndarray]] = {power: deque(maxlen=1 << _MOST - power) for power in range(_LEAST, _MOST + 1)}
+#: For each power of two the memory that no array has, the last returned last; at most so many bytes of each size, or
+#: four arrays.
+_FREE: dict[int, deque[np.ndarray]] = {power: deque(maxlen=max(1 << _MOST - power, 4))
+                                       for power in range(_LEAST, _MOST + 1)}
 _LINE = 64
 
 

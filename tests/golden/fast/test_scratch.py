@@ -35,19 +35,20 @@ def test_no_two_arrays_share_memory():
         assert (view == i).all()
 
 
-def test_freed_memory_is_lent_again_and_no_more_than_a_limit():
+@pytest.mark.parametrize("power, most", [(20, 16), (23, 4)])
+def test_freed_memory_is_lent_again_and_no_more_than_a_limit(power, most):
     gc.collect()
-    free = scratch._FREE[20]
-    x = scratch.empty((1 << 18,))
+    free = scratch._FREE[power]
+    x = scratch.empty((1 << power - 2,))
     at = x.ctypes.data
     view = x[1:]
     del x
-    assert scratch.empty((1 << 18,)).ctypes.data != at
+    assert scratch.empty((1 << power - 2,)).ctypes.data != at
     del view
-    assert scratch.empty((1 << 18,)).ctypes.data == at
-    many = [scratch.empty((1 << 18,)) for _ in range(50)]
+    assert scratch.empty((1 << power - 2,)).ctypes.data == at
+    many = [scratch.empty((1 << power - 2,)) for _ in range(50)]
     del many
-    assert len(free) == free.maxlen == 16
+    assert len(free) == free.maxlen == most
 
 
 def test_threads():
