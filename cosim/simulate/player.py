@@ -62,9 +62,12 @@ class Player:
             lines = (f"        {copy.format(name.replace('__', '___05F'), port_bytes(width))}"
                      for name, width in self.widths[flow].items())
             source = source.replace("@INPUTS@" if flow == "in" else "@OUTPUTS@", "\n".join(lines))
-        library = build_library(manifest.verilog, manifest.top, {"play.cpp": source}, verilate=verilate, level=level,
-                                cache=files.cache("players"))
-        self._play = ctypes.CDLL(str(library)).play
+        self._play = ctypes.CDLL(str(self._built(manifest, {"play.cpp": source}, verilate, level))).play
+
+    def _built(self, manifest, sources, verilate, level):
+        """The library of a design and the C++ that plays it."""
+        return build_library(manifest.verilog, manifest.top, sources, verilate=verilate, level=level,
+                             cache=files.cache("players"))
 
     def play(self, inputs: Mapping[str, Sequence[int] | np.ndarray]) -> dict[str, np.ndarray]:
         """Run from a model's first cycle on.

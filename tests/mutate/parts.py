@@ -2,22 +2,32 @@
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
 from cosim.accelerator import device
+from cosim.dispatch import check
+from cosim.manifest import Manifest
+from cosim.simulate.player import Player
 from gen.tops import make_top
+from golden.spec.dispatch import DispatchUnit
+from hbfp import generator
+from hbfp.manifest import Port
 from hbfp.system import Accelerator
+from rtl.dispatch.dispatcher import Dispatcher
 from tests.cosim.accelerator.built import ACCELERATOR, DISPATCHED
+from tests.cosim.dispatch import test_check
 from tests.formal import test_control, test_fetch, test_load, test_reader, test_store, test_walk, test_writer
 from tests.rtl.accelerator import test_issue
 
+from . import text
 from .judge import Judge
-from .netlist import PORT, Mutant, Netlist, is_kind, netlist
+from .live import Modules
+from .netlist import BITS, PORT, Mutant, Netlist, is_kind, netlist
 
 
 @dataclass(frozen=True)
@@ -40,8 +50,13 @@ _KINDS = {"control": (), "reader": (), "writer": (), "fetch": (), "load": ("walk
 _LAWS = {"control": {"control": test_control}, "reader": {"reader": test_reader}, "writer": {"writer": test_writer},
          "fetch": {"fetch": test_fetch}, "load": {"load": test_load, "walk": test_walk.LOADS},
          "store": {"store": test_store, "walk": test_walk.STORES}}
+#: Of the lowering, what has tests of its own, and models that are lowered in tests.
+_APART = "training", "random_networks", "zoo", "bert", "picture", "command", "serving", "job", "alone", "fitting"
 PARTS = {name: Part((name, *within), ("one context",), _LAWS.get(name, {})) for name, within in _KINDS.items()} | {
-    "legality": Part(("decode",), ("decode", "decode, wide"))} | {
+    "legality": Part(("decode",), ("decode", "decode, wide")),
+    "lowering": Part((), ("lowering",)),
+    "dispatcher": Part(("dispatch", *(f"dispatch_{name}" for name in ("ages", "choice", "report", "tally"))),
+                       ("dispatcher", "dispatcher, told late"))} | {
     f"dispatched-{name}": Part((name,), ("dispatched",), _LAWS.get(name, {})) for name in (
         "control", "reader", "fetch", "ring", "front")}
 
@@ -132,6 +147,77 @@ void check(uint32_t number, const uint32_t* words, uint32_t count, uint8_t* wron
         return judge
 
 
+class Played:
+    """The dispatcher by itself, beside its twin, judged by the cases of a test that run by default.
+
+    Parameters
+    ----------
+    system : DispatchUnit
+    """
+    tests = ("tests/cosim/dispatch/test_check.py",)
+
+    def __init__(self, system: DispatchUnit) -> None:
+        self.system = system
+
+    @property
+    def netlist(self) -> Netlist:
+        """Of all of it."""
+        return netlist(Dispatcher.made, self.system)
+
+    def judges(self, mutants: list[Mutant]) -> Callable[[int], str]:
+        """As :meth:`Programs.judges`."""
+        changed = self.netlist
+
+        class Changed(Player):
+            def _built(self, manifest, sources, *_):
+                return changed.library(mutants, sources)
+        manifest = Manifest.load(generator.emitted("dispatch", check.words(self.system)))
+        ports = manifest.ports | {PORT: Port("in", BITS)}
+        player = Changed(Manifest(manifest.path, replace(manifest.data, ports=ports)))
+        recorded = []
+        for case in test_check.SELECTION[::test_check.STEP]:
+            if case.unit == self.system:
+                inputs, outputs, _ = check.record(case)
+                recorded.append((case.name, check.ports_in(case.unit, inputs), check.ports_out(case.unit, outputs)))
+
+        def judge(number):
+            for name, given, wanted in recorded:
+                found = player.play(given | {PORT: [number] * len(given["rst"])})
+                if check.differences(found, wanted):
+                    return f"{self.tests[0]}::{name}"
+            return ""
+        if judge(0):
+            raise RuntimeError(f"{judge(0)} is wrong without a change")
+        return judge
+
+
+class Live:
+    """Python modules, each judged by the tests that cover it.
+
+    Parameters
+    ----------
+    netlist : Modules
+    """
+    system = None
+
+    def __init__(self, netlist: Modules) -> None:
+        self.netlist = netlist
+
+    @property
+    def tests(self) -> list[str]:
+        """All of these tests."""
+        return sorted({test for module in self.netlist.modules for test in text.tests_of(module)})
+
+    def judges(self, mutants: list[Mutant]) -> Callable[[int], str]:
+        """As :meth:`Programs.judges`; what never ends is seen, too."""
+        judge = cache(lambda tests: Judge(tests))
+
+        def judged(number):
+            mutant = mutants[number - 1]
+            return judge(tuple(text.tests_of(mutant.module))).judge(partial(self.netlist.act, mutant))
+        return judged
+
+
 #: Designs by name.
 DESIGNS = {
     "one context": Programs(ACCELERATOR, *(f"tests/rtl/accelerator/{name}.py" for name in (
@@ -140,5 +226,7 @@ DESIGNS = {
     "dispatched": Programs(DISPATCHED, "tests/cosim/accelerator/test_contexts.py",
                            "tests/cosim/accelerator/test_dispatched.py",
                            "tests/cosim/accelerator/test_descriptors.py"),
+    "dispatcher": Played(check.SMALL), "dispatcher, told late": Played(check.STAMPED),
+    "lowering": Live(Modules("golden/lower", *_APART)),
     "decode": Words(test_issue.SYSTEM), "decode, wide": Words(test_issue.WIDE),
 }

@@ -23,6 +23,8 @@ from tests.cases import sweep
 SELECTION = [case for case in cases(30) if "load 0.5" in case.name or "load 0.9" in case.name or case.faults]
 SELECTION += [case for case in cases(8) if "wrap" in case.name and any(
     word in case.name for word in ("1022", "priority", "closing, told"))]
+#: Those that run by default are every so many-th of them.
+STEP = 3
 MUTANTS = 200
 
 
@@ -32,7 +34,7 @@ def players():
 
 
 @pytest.mark.cosim
-@pytest.mark.parametrize("case", sweep(3, SELECTION), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", sweep(STEP, SELECTION), ids=lambda case: case.name)
 def test_verilog_equals_the_twin(players, case):
     result, cycles, twin = compare(players[case.unit], case)
     assert not result.mismatches, result.first

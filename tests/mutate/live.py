@@ -1,0 +1,85 @@
+"""Changes of Python modules, one at a time, in a process that has loaded them: functions get the code of another text.
+"""
+
+import functools
+import gc
+import random
+import re
+import types
+
+from hbfp import files
+
+from . import text
+from .netlist import Mutant
+
+_CACHED = type(functools.lru_cache(int))
+
+
+def _codes(code):
+    """Code objects of functions in one of a module, in the order of its text."""
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            yield each
+            yield from _codes(each)
+
+
+class Modules:
+    """What the modules of a folder could be, as a :class:`~tests.mutate.netlist.Netlist` is for hardware.
+
+    Parameters
+    ----------
+    folder : str
+        Of the checkout, with those in it.
+    without : str
+        Names of modules, and of folders in it, that are left out.
+
+    Attributes
+    ----------
+    modules : list of str
+        Their files, in the checkout.
+    """
+
+    def __init__(self, folder: str, *without: str) -> None:
+        without = {"__init__", *without}
+        self.modules = sorted(str(path.relative_to(files.ROOT)) for path in (files.ROOT / folder).rglob("*.py")
+                              if not {path.stem, path.parent.name} & without)
+
+    def drawn(self, kinds: tuple[str, ...], count: int, seed: int) -> list[Mutant]:
+        """Changes drawn by a seed, evenly over all places; see :mod:`tests.mutate.text`."""
+        places = [(module, place, mutant) for module in self.modules for place, mutant in enumerate(
+            text.mutants((files.ROOT / module).read_text()))]
+        chosen = random.Random(seed).sample(places, min(count, len(places)))
+        return [Mutant(f"{module}:{mutant.line} ({place}): {mutant.before} -> {mutant.after}", module,
+                       f"{module}:{mutant.line}") for module, place, mutant in chosen]
+
+    def digest(self, module: str) -> str:
+        """A name for a module's text."""
+        return files.digest([files.ROOT / module])
+
+    def equal(self, mutant: Mutant, kinds: tuple[str, ...]) -> bool:
+        """Whether it is the same code, as where a constant is not used; nothing more is proved of Python."""
+        before, after = self._compiled(mutant)
+        return before == after
+
+    @staticmethod
+    def act(mutant: Mutant) -> None:
+        """Let a change act in this process, from now on; what functions have kept is forgotten."""
+        before, after = Modules._compiled(mutant)
+        changed = dict(zip(_codes(before), _codes(after), strict=False))
+        frozen = gc.get_freeze_count()    # what tests/conftest.py freezes is not listed
+        gc.unfreeze()
+        for each in gc.get_objects():
+            if isinstance(each, types.FunctionType) and each.__code__ in changed:
+                each.__code__ = changed[each.__code__]
+            elif isinstance(each, _CACHED) and (each.__module__ or "").startswith(("golden", "hbfp")):
+                each.cache_clear()
+        if frozen:
+            gc.freeze()
+
+    @staticmethod
+    def _compiled(mutant):
+        """The code of a module without a change, and with it."""
+        path, place = files.ROOT / mutant.module, int(re.search(r" \((\d+)\): ", mutant.words)[1])
+        whole = path.read_text()
+        return [compile(each, str(path), "exec", dont_inherit=True)
+                for each in (whole, text.mutants(whole)[place].text)]
