@@ -21,6 +21,17 @@ inline Across::Ints larger(const Across::Ints &largest, const Across::Floats &v)
     return select(size > largest, size, largest);
 }
 
+// v, or where that is nearer to 0 `most`, with the sign of v.
+inline Across::Floats within(const Across::Floats &v, const Across::Floats &most) {
+#if defined(__AVX512DQ__)
+    constexpr int NEARER_TO_ZERO = 2;
+    return Across::Floats(_mm512_range_ps(__m512(v), __m512(most), NEARER_TO_ZERO));
+#else
+    const Across::Floats m = select(v < -most, -most, v);
+    return select(m > most, most, m);
+#endif
+}
+
 // Mantissas with noise that is added below the point: in floats where a sum is cut off towards zero in one instruction.
 class Noise {
   public:
@@ -36,8 +47,7 @@ class Noise {
         const auto noise = as<float>(as<int32_t>(convert<float>(numbers)) | (as<int32_t>(v) & INT32_MIN));
         const __m512 sum = _mm512_fmadd_round_ps(__m512(noise), __m512(step_), __m512(v * unit.up),
                                                  _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
-        constexpr int NEARER_TO_ZERO = 2;                           // of both, with the sign of the first
-        return Across::Floats(_mm512_range_ps(_mm512_roundscale_ps(sum, _MM_FROUND_TO_ZERO), __m512(most_), NEARER_TO_ZERO));
+        return within(Across::Floats(_mm512_roundscale_ps(sum, _MM_FROUND_TO_ZERO)), most_);
     }
 
   private:
@@ -103,9 +113,7 @@ class Nearest {
     const Nearest &block() const { return *this; }
 
     Across::Floats mantissa(const Across::Floats &v, const Unit &unit, int64_t, int = 0) const {
-        Across::Floats m = (v * unit.up + 12582912.0f) - 12582912.0f;    // 1.5 * 2^23
-        m = select(m < -most_, -most_, m);
-        return select(m > most_, most_, m);
+        return within((v * unit.up + 12582912.0f) - 12582912.0f, most_);    // 1.5 * 2^23
     }
 
   private:

@@ -42,7 +42,7 @@ template <class Totals, class Rounding> class Planes {
     Planes(const Units &units, const Rounding &rounding, const int64_t *offset, int64_t k, int64_t terms, const Values &w,
            int64_t first, int64_t n, const Totals &totals)
         : units_(units), rounding_(rounding), offset_(offset), k_(k), terms_(terms), w_(w.data + first), ldw_(w.ld), first_(first),
-          n_(n), out_(16 * n), totals_(totals) {
+          n_(n), unit_((k + terms - 1) / terms), out_(16 * n), totals_(totals) {
         totals_.resize(n);
     }
 
@@ -93,6 +93,7 @@ template <class Totals, class Rounding> class Planes {
     int64_t k_, terms_;
     const float *w_;
     int64_t ldw_, first_, n_;
+    std::vector<Unit> unit_;
     std::vector<Across::Floats> values_;
     std::vector<float> out_, strip_;
     std::vector<int32_t> tops_;
@@ -116,17 +117,23 @@ template <class Totals, class Rounding> class Planes {
     // `tops`, unless null: the largest magnitudes, as bits, of these pixels' blocks, `apart` from one block to the next.
     bool pixels(const float *x, const int64_t *offset, const int32_t *tops, int64_t apart, int64_t count, float *y,
                 int64_t ld) {
-        Across::Ints left = {};
+        Across::Ints left = {}, odd;
         totals_.clear();
         rounding_.lines(count);
-        for (int64_t k = 0; k < k_; k += terms_) {
-            const int64_t n = std::min(terms_, k_ - k);
-            Across::Ints largest = {}, odd;
+        const auto measure = [&](int64_t k) {
+            Across::Ints largest = {};
             if (tops) get(largest, tops + k / terms_ * apart);
             else
-                for (int64_t i = 0; i < n; i++) largest = larger(largest, Across::load<16>(x + offset[k + i], 16));
-            const Unit unit = units_.of(largest, odd);
+                for (int64_t i = k; i < std::min(k + terms_, k_); i++)
+                    largest = larger(largest, Across::load<16>(x + offset[i], 16));
+            unit_[k / terms_] = units_.of(largest, odd);
             left |= odd;
+        };
+        for (int64_t k = 0; k < k_ && !Totals::WHOLE; k += terms_) measure(k);    // none waits for it
+        for (int64_t k = 0; k < k_; k += terms_) {
+            if (Totals::WHOLE) measure(k);                          // beside the adding up of the last
+            const int64_t n = std::min(terms_, k_ - k);
+            const Unit unit = unit_[k / terms_];
             const float *w = w_ + k * ldw_;
             all_dots([&](int64_t i) { return rounding_.mantissa(Across::load<16>(x + offset[k + i], 16), unit, k + i); },
                      n, n_, [&](int64_t i, int64_t o) { return w[i * ldw_ + o]; },
@@ -151,7 +158,8 @@ template <class Totals, class Rounding> class GroupedTaps {
     GroupedTaps(const Units &units, const Rounding &rounding, const Patches &p, const Values &g, const int64_t *group, int64_t n,
                 int64_t high, int64_t terms, int64_t ld, Totals &totals)
         : units_(units), rounding_(rounding), p_(p), g_(g), group_(group), n_(n), high_(high), terms_(terms), ld_(ld),
-          totals_(totals), wide_(terms * n), powers_(n), tops_(high > 1 ? p.segments * ld : 0) {
+          totals_(totals), unit_(p.segments), wide_(terms * n), powers_(n),
+          tops_(high > 1 ? p.segments * ld : 0) {
         totals_.resize(p.segments * n * ld / 16);
     }
 
@@ -176,6 +184,7 @@ template <class Totals, class Rounding> class GroupedTaps {
     const int64_t *group_;
     int64_t n_, high_, terms_, ld_;
     Totals &totals_;
+    std::vector<Unit> unit_;
     std::vector<Across::Floats> values_, wide_;
     std::vector<Across::Ints> powers_;
     std::vector<int32_t> tops_;                                     // (taps, ld): the largest magnitude of a tile, as bits
@@ -223,14 +232,21 @@ template <class Totals, class Rounding> class GroupedTaps {
             spread(group_ + c, count, [&](int64_t column) { return g_.data[(m + i) * g_.ld + column]; }, &wide_[i * n_]);
         if (Totals::WHOLE)
             spread(group_ + c, count, [&](int64_t column) { return totals_.power(m / terms_, column); }, powers_.data());
-        for (int64_t s = 0; s < p_.segments; s++) {
+        Across::Ints odd;
+        const auto measure = [&](int64_t s) {
             const float *x = p_.x + p_.segment[s] + c;
-            Across::Ints largest = {}, odd;
+            Across::Ints largest = {};
             if (high_ > 1) get(largest, &tops_[s * ld_ + c]);
             else
                 for (int64_t i = 0; i < rows; i++) largest = larger(largest, Across::load<N>(x + p_.row[m + i], count));
-            const Unit unit = units_.of(largest, odd);
+            unit_[s] = units_.of(largest, odd);
             left |= odd;
+        };
+        for (int64_t s = 0; s < p_.segments && !Totals::WHOLE; s++) measure(s);
+        for (int64_t s = 0; s < p_.segments; s++) {
+            if (Totals::WHOLE) measure(s);
+            const float *x = p_.x + p_.segment[s] + c;
+            const Unit unit = unit_[s];
             rounding_.outer(s, c);
             const auto &block = rounding_.block();
             const auto value = [&](int64_t i) {
