@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch.export.graph_signature import OutputKind
+from torch.export.graph_signature import InputKind, OutputKind
 
 from hbfp.golden.nn import convert
 from hbfp.golden.nn.memory import plain
@@ -98,7 +98,8 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
     held |= {name: program.constants[key] for name, key in (*signature.inputs_to_lifted_tensor_constants.items(),
                                                             *signature.inputs_to_buffers.items())
              if key in program.constants}
-    given = dict(zip(signature.user_inputs, torch.utils._pytree.tree_leaves(inputs), strict=True))
+    names = [each.arg.name for each in signature.input_specs if each.kind == InputKind.USER_INPUT]
+    given = dict(zip(names, torch.utils._pytree.tree_leaves(inputs), strict=True))    # numbers and None, too
     shorten(program.graph)
     as_gradients(program.graph)
     recognise(program.graph, _fixed(program.graph, given))

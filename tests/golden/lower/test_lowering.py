@@ -469,6 +469,24 @@ def test_a_model_that_torch_fx_alone_traces():
     assert names == ["layers.0", "head", "add"]
 
 
+class Scaled(nn.Module):
+    """Takes what is no tensor beside one."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x, factor, y=None):
+        x = self.layer(x) * factor
+        return x if y is None else x + y
+
+
+@pytest.mark.parametrize("more", [(3,), (0.5, None), (2, r(3, 8))], ids=["number", "None", "both"])
+def test_inputs_that_are_no_tensors(more):
+    torch.manual_seed(1)
+    check(Scaled(), (r(3, 8), *more), MACHINES["8"])
+
+
 class Choice(nn.Module):
     """A path that depends on values, and arguments by position alone."""
 
