@@ -111,22 +111,21 @@ class Step:
     Attributes
     ----------
     now, then : namespace
-        Ports and registers in the cycle, and in the one after it, as Booleans or bit vectors, and all signals of what
-        is inside, as ``part.signal``; a register has the name of its signal, or of the port that shows it.
+        Signals in the cycle, and in the one after it, as Booleans or bit vectors; those of what is inside as
+        ``part.signal``.
     """
 
     def __init__(self, text):
         found = re.findall(r"\(define-fun \|top_n (\S+)\| \(\(state \|top_s\|\)\) (Bool|\(_ BitVec (\d+)\))", text)
         self._model, self._kinds = text, dict((name, kind) for kind, name in re.findall(
             r"^; yosys-smt2-(input|output|register) (\S+)", text, re.MULTILINE))
-        found = [each for each in found if each[0] in self._kinds or "." in each[0]]
         lines = [text, "(declare-const s0 |top_s|) (declare-const s1 |top_s|)(assert (|top_t| s0 s1))"]
-        for state, tail in (("s0", ""), ("s1", "+")):
-            lines += [f"(define-fun |{name}{tail}| () {sort} (|top_n {name}| {state}))" for name, sort, _ in found]
+        for state, when in (("s0", "now"), ("s1", "then")):    # `push` alone is a word of SMT-LIB
+            lines += [f"(define-fun |{when} {name}| () {sort} (|top_n {name}| {state}))" for name, sort, _ in found]
         self._text = "\n".join([*lines, ""])
         self.now, self.then = (SimpleNamespace(**{
-            name: z3.BitVec(name + tail, int(bits)) if bits else z3.Bool(name + tail) for name, _, bits in found})
-            for tail in ("", "+"))
+            name: z3.BitVec(f"{when} {name}", int(bits)) if bits else z3.Bool(f"{when} {name}")
+            for name, _, bits in found}) for when in ("now", "then"))
         begin = re.search(r"\|top_i\|.*?^\)\)", text, re.MULTILINE | re.DOTALL)
         self._begin = {name: value for value, name in re.findall(
             r" (\S+)\) ; (\S+)$", begin[0] if begin else "", re.MULTILINE)}
@@ -146,8 +145,9 @@ class Step:
         asked = [*((assumed, {name: _text(law) for name, law in steps.items() if (name in narrow) == first})
                    for first in (True, False)),
                  ("(assert (|top_i| s0))", {f"first: {name}": _text(law) for name, law in laws.always.items()}),
-                 ("(assert rst)", {f"reset: {name}": f"(= |{name}+| {value})" for name, value in self._begin.items()
-                                   if name not in laws.kept and "memory." not in name})]
+                 ("(assert |now rst|)", {f"reset: {name}": f"(= |then {name}| {value})"
+                                         for name, value in self._begin.items()
+                                         if name not in laws.kept and "memory." not in name})]
         return [(assumed, these) for assumed, these in asked if these]
 
     def holds(self, laws, seconds=60):
