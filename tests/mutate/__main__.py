@@ -1,7 +1,7 @@
 """Changes one place after the other, and says whether the tests of ``make test`` see it: ``python -m tests.mutate``.
 
 A part of the accelerator, such as ``reader``, is changed in its netlist, in a design with one context, or with a
-dispatcher (``dispatched-reader``); laws judge first where a part has some (``tests/formal``). A change that no test
+dispatcher (``dispatched_reader``); laws judge first where a part has some (``tests/formal``). A change that no test
 sees is left out if it is proved to change nothing. What came of a change is kept below ``build/mutants`` until its
 module is another; what survives is judged again when a test is.
 A file, such as ``rtl/lib/fifo.py``, is changed in its text (:mod:`tests.mutate.text`).

@@ -57,7 +57,7 @@ PARTS = {name: Part((name, *within), ("one context",), _LAWS.get(name, {})) for 
     "lowering": Part((), ("lowering",)),
     "dispatcher": Part(("dispatch", *(f"dispatch_{name}" for name in ("ages", "choice", "report", "tally"))),
                        ("dispatcher", "dispatcher, told late"))} | {
-    f"dispatched-{name}": Part((name,), ("dispatched",), _LAWS.get(name, {})) for name in (
+    f"dispatched_{name}": Part((name,), ("dispatched",), _LAWS.get(name, {})) for name in (
         "control", "reader", "fetch", "ring", "front")}
 
 
