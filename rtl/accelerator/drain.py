@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth import Cat, Module, Mux, Signal, unsigned
+from amaranth import Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -116,7 +116,7 @@ class DrainToV(Component):
         Those from ``first`` on; of wide commands even columns alone, to even lanes or to odd ones.
         """
         lanes = self.params.lanes
-        behind = Cat(lane >= first for lane in range(lanes))
+        behind = Cat(*(first <= lane for lane in range(lanes - 1)), Const(1, 1))
         if odd is None:
             return self.write.mask.eq(behind), self.write.data.eq(value)
         wide, pairs = self.held.wide, lanes // 2

@@ -139,11 +139,12 @@ class Transposer(Component):
         back = Signal(len(leaving))
         turned = rotated(m, "back", Cat(words), width, back)
         if params.short:    # rows that did not come
-            last, there = Signal(index(side), reset_less=True), Signal(index(side), reset_less=True)
+            last, there = (Signal(index(side), name=name, reset_less=True) for name in ("last", "there"))
             with m.If(complete):
                 m.d.sync += last.eq(self.i_row)
             m.d.sync += there.eq(last)    # of the column that leaves
-            turned = Cat(turned.word_select(row, width) & (there >= row).replicate(width) for row in range(side))
+            rows = [turned.word_select(row, width) for row in range(side)]
+            turned = Cat(rows[0], *(value & (there >= row).replicate(width) for row, value in enumerate(rows) if row))
         m.d.comb += [back.eq(-leaving), self.o.as_value().eq(turned)]
 
         if params.scale:
