@@ -269,12 +269,14 @@ class Plain:
                        for name in ("scale", "bias")]
             places = [i["base"] + i0 * i["row0"] + i1 * i["row1"] + word * i["column"]
                       for i0, i1 in loops(i["rows0"], i["rows1"])]
-            self.drains.append((places, lanes, vectors))
+            # Of round i1 of the outer loop lane i1 and those behind it.
+            first = [n // i["rows0"] % self.lanes * i["diagonal"] for n in range(len(places))]
+            self.drains.append((places, lanes, first, vectors))
         self.progress()
 
     def progress(self):
         while self.commands and self.drains and len(self.tiles) >= len(self.commands[0][0]):
-            (passes, i), (places, lanes, vectors) = self.commands.pop(0), self.drains.pop(0)
+            (passes, i), (places, lanes, first, vectors) = self.commands.pop(0), self.drains.pop(0)
             tiles = [self.tiles.pop(0) for _ in passes]
             if i["sparse"]:
                 tiles = [(self.dense(*tile), *tile[1:]) for tile in tiles]
@@ -297,8 +299,8 @@ class Plain:
                            each.fmt, each.axis) for each in (x, w))
             y = matmul_blocks(x, w, self.core.accumulate, guard=self.core.guard, growth=self.core.growth, plain=True)
             y = core.side(y.view(np.uint32), *vectors, relu=bool(i["relu"]))
-            for place, row in zip(places, y, strict=True):
-                self.v[place, lanes] = row
+            for place, at, row in zip(places, first, y, strict=True):
+                self.v[place, lanes[at:]] = row[at:]
 
     # --- The vector unit ------------------------------------------------------------------------
 
