@@ -69,9 +69,10 @@ class Modules:
         frozen = gc.get_freeze_count()    # what tests/conftest.py freezes is not listed
         gc.unfreeze()
         for each in gc.get_objects():
-            if isinstance(each, types.FunctionType) and each.__code__ in changed:
+            kind = type(each)    # isinstance() asks objects for their class, of which some warn
+            if kind is types.FunctionType and each.__code__ in changed:
                 each.__code__ = changed[each.__code__]
-            elif isinstance(each, _CACHED) and (each.__module__ or "").startswith(("golden", "hbfp")):
+            elif issubclass(kind, _CACHED) and (each.__module__ or "").startswith(("golden", "hbfp")):
                 each.cache_clear()
         if frozen:
             gc.freeze()
