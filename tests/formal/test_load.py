@@ -9,7 +9,7 @@ from rtl.accelerator.walk import Walk, piece_layout
 from tests.cosim.accelerator.built import ACCELERATOR, TWO
 from tests.formal.prove import Laws, Step
 from tests.formal.test_walk import KEPT
-from tests.formal.views import Fields, Queue, chosen, joined, number, part
+from tests.formal.views import Fields, Queue, always_of_pieces, chosen, joined, number, part
 
 
 def laws(system, step):
@@ -93,12 +93,8 @@ def laws(system, step):
         return And(beats != 0, ULE(beats, params.burst), ULE(own.memory, 2), Implies(
             own.memory == Memory.W, ULE(beats + number(own.index), params.record_beats)), Implies(own.elements, And(
             own.memory == Memory.V, ULE(number(own.run), lanes), ULE(beats + number(own.index), 2))))
-    always = {"pieces": pieces.sound,
-              "pieces are legal": And(*(Implies(ULT(BitVecVal(n, 8), pieces.length), legal(word))
-                                        for n, word in enumerate(pieces.words[:params.reads]))),
-              "beats of a burst": If(pieces.valid, ULT(step_, number(piece.beats)), step_ == 0)}
-    return Laws(found, always, [Implies(walk["o__valid"], legal(walk["o__payload"]))],
-                tuple(f"walk.{name}" for name in KEPT))
+    return Laws(found, always_of_pieces(pieces, legal, piece.beats, step_),
+                [Implies(walk["o__valid"], legal(walk["o__payload"]))], tuple(f"walk.{name}" for name in KEPT))
 
 
 @pytest.mark.parametrize("system", [ACCELERATOR, TWO], ids=["one context", "two contexts"])

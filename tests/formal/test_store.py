@@ -9,7 +9,7 @@ from rtl.accelerator.walk import Walk, piece_layout
 from tests.cosim.accelerator.built import ACCELERATOR, TWO
 from tests.formal.prove import Laws, Step
 from tests.formal.test_walk import KEPT
-from tests.formal.views import Fields, Queue, number, part
+from tests.formal.views import Fields, Queue, always_of_pieces, number, part
 
 
 def laws(system, step):
@@ -53,12 +53,8 @@ def laws(system, step):
         own = Fields(word, layout)
         return And(number(own.beats) != 0, ULE(number(own.beats), params.burst), Implies(
             own.elements, ULE(number(own.run), lanes)))
-    always = {"pieces": pieces.sound,
-              "pieces are legal": And(*(Implies(ULT(BitVecVal(n, 8), pieces.length), legal(word))
-                                        for n, word in enumerate(pieces.words[:PIECES]))),
-              "beats of a burst": If(pieces.valid, ULT(step_, number(piece.beats)), step_ == 0)}
-    return Laws(found, always, [Implies(walk["o__valid"], legal(walk["o__payload"]))],
-                tuple(f"walk.{name}" for name in KEPT))
+    return Laws(found, always_of_pieces(pieces, legal, piece.beats, step_),
+                [Implies(walk["o__valid"], legal(walk["o__payload"]))], tuple(f"walk.{name}" for name in KEPT))
 
 
 @pytest.mark.parametrize("system", [ACCELERATOR, TWO], ids=["one context", "two contexts"])

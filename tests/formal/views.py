@@ -91,7 +91,6 @@ class Queue:
             "head": then.valid == Or(And(self.valid, Not(pop)), self.behind != 0),
         }
 
-
     def turns(self, then, push, pop):
         """Laws by name, which say the same where a word's way through a long memory is too much for a solver."""
         reads = And(self.behind != 0, Or(pop, Not(self.valid)))
@@ -102,6 +101,18 @@ class Queue:
             "head": And(then.valid == Or(reads, And(self.valid, Not(pop))),
                         then.head == If(reads, chosen(self.contents, self.first), self.head)),
         }
+
+
+def always_of_pieces(pieces, legal, beats, done):
+    """What always holds, by name, of pieces that wait behind a walk.
+
+    Each is ``legal``, and of the head's ``beats`` so many are done, but not all.
+    """
+    waiting = enumerate(pieces.words[:pieces.depth])
+    return {"pieces": pieces.sound,
+            "pieces are legal": And(*(Implies(ULT(BitVecVal(n, COUNT), pieces.length), legal(word))
+                                      for n, word in waiting)),
+            "beats of a burst": If(pieces.valid, ULT(done, number(beats)), done == 0)}
 
 
 def marks(value, count, then, push, mark, pop):
