@@ -24,7 +24,7 @@ from golden.lower.graph import reference
 from golden.lower.lowering import lower
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
-from hbfp.isa.instructions import Opcode
+from hbfp.isa.instructions import Memory, Opcode
 from hbfp.program import Product
 from hbfp.system import NUMBERS, Accelerator
 from tests.cases import sweep
@@ -301,6 +301,14 @@ def test_operators_on_small_and_square(machine):
 def test_pieces_of_a_small_memory_stay_until_they_are_used(model, shapes, words):
     torch.manual_seed(2)
     check(model.eval(), tuple(map(torch.randn, shapes)), accelerator(8, (1, 8), v_words=words, x_words=512))
+
+
+def test_windows_that_share_no_line_load_each_once():
+    """Bands of lines: the last windows of one reach no line of the next."""
+    lowered = check(nn.MaxPool2d(2), (r(1, 8, 16, 6),), accelerator(8, (1, 8), v_words=64))
+    loads = [each for each in lowered.program.instructions if each.opcode == Opcode.LOAD and each["memory"] == Memory.V]
+    assert len(loads) > 1
+    assert sum(each["count0"] * each["count1"] * each["count2"] for each in loads) == 16 * 6
 
 
 def test_rows_that_do_not_fit_beside_each_other_are_refused():

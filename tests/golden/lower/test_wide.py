@@ -1,6 +1,6 @@
 """Products with wide mantissas have the bits of PyTorch, whichever operands are wide and however they are cut.
 
-Covers: golden/lower/products/wide.py, golden/lower/formats.py.
+Covers: golden/lower/products/wide.py, golden/lower/products/planes.py, golden/lower/formats.py.
 """
 
 import re

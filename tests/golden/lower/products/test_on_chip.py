@@ -66,7 +66,7 @@ COPIED = [((1, 18, 7, 8), dict(out_channels=36, kernel_size=3, padding=1, groups
 
 
 @pytest.mark.parametrize(("behind", "shape", "layer", "block"), sweep(4, [
-    *((False, *each) for each in FEW), *((True, *each) for each in COPIED)]))
+    *((False, *each) for each in FEW), *((True, *each) for each in COPIED)], [(False, *FEW[-1])]))
 def test_lines_of_pixels_are_turned(behind, shape, layer, block):
     torch.manual_seed(1)
     conv = nn.Conv2d(shape[1], **layer)
