@@ -74,6 +74,10 @@ def cases(requests: int = 1000, seed: int = 1) -> list[Case]:
                      service=service, quantum=most // 3, unit=STAMPED)
                 for n, (name, policy) in enumerate(found.items())
                 for load, service in ((0.1, SERVICE), (2, 3 * most // 4))]
+    # Two that came while a quantum ran, longer than the timeout, are told of one behind the other, where none waited.
+    stamped += [Case(f"{name}, told late, pairs", replace(policy, timeout=most // 4), 0.05, requests, seed + n,
+                     quantum=most // 3, unit=STAMPED)
+                for n, (name, policy) in enumerate(found.items()) if policy.closes]
     return plain + faults + wraps + stamped
 
 

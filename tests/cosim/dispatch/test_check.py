@@ -20,13 +20,14 @@ from hbfp.manifest import Port
 from tests.cases import sweep
 
 #: Every policy under two loads, faults under every policy, and times that wrap.
-SELECTION = [case for case in cases(30) if "load 0.5" in case.name or "load 0.9" in case.name or case.faults]
+SELECTION = [case for case in cases(30) if case.faults or any(
+    word in case.name for word in ("load 0.5", "load 0.9", "pairs"))]
 SELECTION += [case for case in cases(8) if "wrap" in case.name and any(
     word in case.name for word in ("1022", "priority", "closing, told"))]
 #: Those that run by default: every third, and what sees changes that the others do not (``python -m tests.mutate``).
 SWEPT = sweep(3, SELECTION, [case for case in SELECTION if case.name in (
     "training, faults", "priority, wrap 1022", "closing, told late, load 0.5", "closing, told late, wrap 0.1",
-    "alternate, told late, load 0.9")])
+    "alternate, told late, load 0.9", "closing, told late, pairs")])
 DEFAULT = [case for case in SWEPT if case in SELECTION]
 MUTANTS = 200
 
