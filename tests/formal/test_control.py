@@ -12,16 +12,10 @@ from hbfp.system import SHARES
 from rtl.accelerator.control import PARK, PATIENCE, SETTLE, Control, State
 from tests.cosim.accelerator.built import ACCELERATOR, DISPATCHED, TWO
 from tests.formal.prove import Laws, Step
+from tests.formal.views import first, inner
 
 #: Bits of the number of an instruction, and of a cause.
 NUMBER, CAUSE = 24, 4
-
-
-def first(rows, otherwise):
-    """The value of the first row, (condition, value), whose condition holds."""
-    for condition, value in reversed(rows):
-        otherwise = If(condition, value, otherwise)
-    return otherwise
 
 
 class _Laws:
@@ -69,7 +63,7 @@ class _Laws:
 
     def quantum(self, state):
         """A quantum is started that the dispatcher does not know to be over, before or behind this cycle."""
-        return next(value for name, value in vars(state).items() if name.startswith("quantum$"))
+        return inner(state, "quantum")
 
     @property
     def quiet(self):

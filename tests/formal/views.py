@@ -20,6 +20,11 @@ class Fields:
         vars(self).update((name, field(value, layout, name)) for name, _ in layout)
 
 
+def inner(state, name):
+    """A register whose name is a port's, too: Amaranth gives it a number; a KeyError if there is none."""
+    return vars(state)[next((each for each in vars(state) if each.startswith(f"{name}$")), f"{name}$")]
+
+
 def part(value, size, place, bits=None):
     """One of the parts of so many bits that a value has, or the lowest bits of it."""
     return Extract(size * place + (bits or size) - 1, size * place, value)
@@ -38,6 +43,13 @@ def chosen(values, place):
     for number_, value in enumerate(values[1:], 1):
         found = If(place == number_, value, found)
     return found
+
+
+def first(rows, otherwise):
+    """The value of the first row, (condition, value), whose condition holds."""
+    for condition, value in reversed(rows):
+        otherwise = If(condition, value, otherwise)
+    return otherwise
 
 
 def joined(parts):

@@ -32,6 +32,8 @@ _PREPARE = "read_rtlil design.il; hierarchy -top {}; proc; memory_collect; opt_e
 _READ = "read_rtlil design.il; hierarchy -top {}"
 #: To logic and registers.
 _FLAT = "flatten; opt_clean; memory_map; opt_expr; dffunmap; opt_clean"
+#: Names that people gave stay, of registers that a change makes constant or of no use, too: laws speak of them.
+_NAMES = "setattr -set keep 1 w:* w:$* %d"
 _MITER = "miter -equiv -flatten gold gate both; hierarchy -top both; opt -nodffe -nosdff"
 
 
@@ -146,7 +148,7 @@ class Netlist:
     def step(self, words: str, module: str) -> Step:
         """A cycle of a module with all that is in it, changed by words of Yosys."""
         with self._folder() as folder:
-            _yosys([_READ.format(module), words, "select -clear", _FLAT, f"rename {module} top",
+            _yosys([_READ.format(module), words, "select -clear", _NAMES, _FLAT, f"rename {module} top",
                     "write_smt2 -stbv -wires top.smt2"], folder)
             return Step((folder / "top.smt2").read_text())
 

@@ -21,7 +21,22 @@ from hbfp.system import Accelerator
 from rtl.dispatch.dispatcher import Dispatcher
 from tests.cosim.accelerator.built import ACCELERATOR, DISPATCHED
 from tests.cosim.dispatch import test_check
-from tests.formal import test_control, test_fetch, test_load, test_reader, test_store, test_walk, test_writer
+from tests.formal import (
+    test_ages,
+    test_choice,
+    test_control,
+    test_dispatcher,
+    test_fetch,
+    test_front,
+    test_load,
+    test_reader,
+    test_report,
+    test_ring,
+    test_store,
+    test_tally,
+    test_walk,
+    test_writer,
+)
 from tests.rtl.accelerator import test_issue
 
 from . import text
@@ -49,14 +64,16 @@ class Part:
 _KINDS = {"control": (), "reader": (), "writer": (), "fetch": (), "load": ("walk",), "store": ("walk",), "rotate": ()}
 _LAWS = {"control": {"control": test_control}, "reader": {"reader": test_reader}, "writer": {"writer": test_writer},
          "fetch": {"fetch": test_fetch}, "load": {"load": test_load, "walk": test_walk.LOADS},
-         "store": {"store": test_store, "walk": test_walk.STORES}}
+         "store": {"store": test_store, "walk": test_walk.STORES},
+         "dispatcher": {"dispatch": test_dispatcher, "dispatch_ages": test_ages, "dispatch_choice": test_choice,
+                        "dispatch_report": test_report, "dispatch_tally": test_tally},
+         "ring": {"ring": test_ring}, "front": {"front": test_front}}
 #: Of the lowering, what has tests of its own, and models that are lowered in tests.
 _APART = "training", "random_networks", "zoo", "bert", "picture", "command", "serving", "job", "alone", "fitting"
 PARTS = {name: Part((name, *within), ("one context",), _LAWS.get(name, {})) for name, within in _KINDS.items()} | {
     "legality": Part(("decode",), ("decode", "decode, wide")),
     "lowering": Part((), ("lowering",)),
-    "dispatcher": Part(("dispatch", *(f"dispatch_{name}" for name in ("ages", "choice", "report", "tally"))),
-                       ("dispatcher", "dispatcher, told late"))} | {
+    "dispatcher": Part(tuple(_LAWS["dispatcher"]), ("dispatcher", "dispatcher, told late"), _LAWS["dispatcher"])} | {
     f"dispatched_{name}": Part((name,), ("dispatched",), _LAWS.get(name, {})) for name in (
         "control", "reader", "fetch", "ring", "front")}
 
