@@ -31,7 +31,7 @@ from hbfp.rtl.lib.component import Component
 from hbfp.system import Accelerator
 from hbfp.values import cannot, choice, flag, number, refuse, shown, whole, writable_folder
 
-from . import sdc
+from . import memory_list, sdc
 from .blackbox import without_bodies
 from .emit import Emitter, verilog
 from .manifest import manifest, memories
@@ -87,7 +87,8 @@ def emit(component: Component, folder: str | os.PathLike[str], design: Design | 
          **more: Any) -> Manifest:
     """Convert a component and write its files; return the manifest, with ``more`` of its fields.
 
-    With ``blackbox`` memories have no bodies, and the manifest lists them. ``beside`` are further files, name -> text.
+    With ``blackbox`` memories have no bodies, and the manifest lists them. Where there are memories, files beside the
+    Verilog list them (:mod:`gen.memory_list`). ``beside`` are further files, name -> text.
     ``period`` in ns asks for constraints of the clock; ``style`` is one of :data:`gen.readable.TEXTS`.
 
     Raises
@@ -98,12 +99,13 @@ def emit(component: Component, folder: str | os.PathLike[str], design: Design | 
     emitter = Emitter()
     top = emitter.convert(component)
     text = verilog(emitter, style)
+    lists = memory_list.files(text, top, emitter.cells)
     found = memories(emitter, top)
     if blackbox:
         text = without_bodies(text, found)
     if blackbox or "accelerator" in more:
         more["memories"] = found
-    files = dict(beside or {})
+    files = {**(beside or {}), **lists}
     if period is not None:
         more["constraints"] = sdc.facts(text, top, period)
         if more["constraints"] is None:
@@ -229,7 +231,8 @@ def _write(component, folder, design=None, beside=None, **more):
     gc.disable()    # millions of small objects live to the end: the collector would only walk them
     found = emit(component, folder, design, beside=beside, **more)
     print(f"{folder / found.verilog}: {len(found.modules)} modules, top {found.top}")
-    for name in (FILE, *(beside or {}), *([found.constraints["file"]] if found.constraints else [])):
+    lists = [name for name in (memory_list.JSON, memory_list.TEXT) if any(row.shape for row in found.modules.values())]
+    for name in (FILE, *(beside or {}), *lists, *([found.constraints["file"]] if found.constraints else [])):
         print(f"{folder / name}")
 
 

@@ -32,10 +32,11 @@ def test_files_and_last_lines(tmp_path, capsys):
     out = tmp_path / "a" / "b"
     assert main([*SMALL, "--out", str(out)]) == 0
     name = "hbfp_m8_e10_b1x2_r2_c2_g2x2_fp32_d2"
-    assert sorted(path.name for path in out.iterdir()) == [f"{name}.v", "manifest.json"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        f"{name}.v", "manifest.json", "memories.json", "memories.txt"]
     data = json.loads((out / "manifest.json").read_text())
     assert capsys.readouterr().out == (f"{out}/{name}.v: {len(data['modules'])} modules, top {name}\n"
-                                       f"{out}/manifest.json\n")
+                                       f"{out}/manifest.json\n{out}/memories.json\n{out}/memories.txt\n")
     assert oct((out / "manifest.json").stat().st_mode & 0o777) == "0o644"
 
 
@@ -43,7 +44,7 @@ def test_default_folder_is_below_build(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(SMALL) == 0
     assert main(["--unit", "side"]) == 0
-    assert sorted(str(p) for p in pathlib.Path().rglob("*.json")) == [
+    assert sorted(str(p) for p in pathlib.Path().rglob("manifest.json")) == [
         "build/gen/hbfp_m8_e10_b1x2_r2_c2_g2x2_fp32_d2/manifest.json", "build/gen/side/manifest.json"]
 
 
@@ -69,7 +70,8 @@ def test_the_accelerator(tmp_path, capsys):
     data = json.loads((tmp_path / "manifest.json").read_text())
     assert capsys.readouterr().out == (
         f"{tmp_path}/{name}.v: {len(data['modules'])} modules, top {name}\n{tmp_path}/manifest.json\n"
-        f"{tmp_path}/registers.rdl\n{tmp_path}/hbfp_accelerator.h\n")
+        f"{tmp_path}/registers.rdl\n{tmp_path}/hbfp_accelerator.h\n"
+        f"{tmp_path}/memories.json\n{tmp_path}/memories.txt\n")
     assert data["accelerator"]["v_words"] == 64 and data["registers"]["control"]["address"] == 0x40
     assert data["memories"]["hbfp_ram_d64_w256_g8"] == {"words": 64, "width": 256, "granularity": 32, "count": 1}
     assert {"aclk", "aresetn", "interrupt", "s_axil_awaddr", "m_axi_araddr"} <= set(data["ports"])
