@@ -52,7 +52,7 @@ def make_parser() -> Parser:
     run.add_argument("--netlist", nargs="?", const="generic", metavar="RECIPE", help="run the cocotb benches on the "
                      "mapped netlist, at most 8 x 8; a recipe of python -m synth (default generic)")
     run.add_argument("--waves", nargs="?", const=HERE, metavar="FILE",
-                     help="also write a VCD trace of a short product, for Surfer or GTKWave")
+                     help="also write a VCD trace of a short product, and views of it for GTKWave and Surfer")
     run.add_argument("--seed", default="1", metavar="N", help="of data and pauses, 0 to 4294967295 (default 1)")
     run.add_argument("--json", metavar="FILE", help="also write the results there")
     run.add_argument("--quiet", action="store_true", help="no progress bars")
@@ -154,10 +154,12 @@ def run_core(args: argparse.Namespace, design: Design) -> int:
 
             outcomes.append(boosted(core, progress=bar("products of training")))
         if args.waves is not None:
+            from ..simulate.views import write_views
             from ..work.waves import write_waves
 
             path = folder / "waves.vcd" if args.waves is HERE else args.waves
             files.append(("waves", write_waves(manifest, path, progress=bar("build for waves"))))
+            files += [("view", each) for each in write_views(manifest, path)]
     return finish(args, design, outcomes, files, console, manifest)
 
 

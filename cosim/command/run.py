@@ -35,6 +35,7 @@ from hbfp.values import choice, make_folder, refuse, writable_file, writing
 from ..accelerator.device import BusError, Timing
 from ..emit import EmitError, emit_accelerator
 from ..simulate.verilator import BuildError
+from ..simulate.views import write_views
 from . import beside, hosted
 from .untimed import add_machine, check_untimed
 
@@ -68,7 +69,8 @@ def make_parser() -> Parser:
     add_machine(group)
     add_exclude(group)
     group.add_argument("--program", metavar="FILE", help="also keep the program: instructions, memory, symbols")
-    group.add_argument("--waves", nargs="?", const=HERE, metavar="FILE", help="also write a VCD trace of the whole run")
+    group.add_argument("--waves", nargs="?", const=HERE, metavar="FILE", help="also write a VCD trace of the whole "
+                       "run, and views of it for GTKWave and Surfer")
     group.add_argument("--quiet", action="store_true", help="no progress bars")
     return parser
 
@@ -115,8 +117,8 @@ def _work(args, accelerator, timing):
     for line in total.first[:5]:
         console.print(line, markup=False, soft_wrap=True)
     files += write_files(args, program, result.times, title)
-    if waves is not None:
-        files.append(("waves", waves))
+    if waves:
+        files += [("waves", waves[0]), *(("view", each) for each in waves[1:])]
     for name, path in files:
         console.print(f"{name + ':':<10}{path}", markup=False, soft_wrap=True)
     exact = outcome.model is None or outcome.model == result.times
@@ -153,13 +155,13 @@ def _on_machine(args, accelerator, lowered, timing, bar):
 
     bar("run")
     try:
-        return run_network(lowered, args.check == "layers"), None
+        return run_network(lowered, args.check == "layers"), []
     except MachineError as error:
         raise refuse("MODEL", args.model, f"has no defined result: {error}") from None
 
 
 def _on_verilog(args, accelerator, lowered, timing, bar):
-    """What came of the run on the Verilog, and the file of its waves."""
+    """What came of the run on the Verilog, and the file of its waves, if they are wanted, with those of its views."""
     from ..accelerator.network import run as run_network
 
     bar("generate")
@@ -167,8 +169,9 @@ def _on_verilog(args, accelerator, lowered, timing, bar):
     if waves is HERE:
         make_folder("waves", folder)
         waves = folder / "run.vcd"
-    return run_network(manifest, lowered, timing=timing, layers=args.check == "layers", waves=waves,
-                       progress=bar("build the model")), waves
+    outcome = run_network(manifest, lowered, timing=timing, layers=args.check == "layers", waves=waves,
+                          progress=bar("build the model"))
+    return outcome, [] if waves is None else [waves, *write_views(manifest, waves)]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

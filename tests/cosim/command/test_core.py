@@ -95,6 +95,7 @@ def test_workload_and_waves(fault, status, build, tmp_path, monkeypatch, capsys)
 
     manifest = Manifest.load(write_standin(tmp_path / "design", fault=fault))
     monkeypatch.setattr(core, "emit", lambda design: manifest)
+    monkeypatch.setattr("cosim.simulate.views.write_views", lambda manifest, dump: [dump])    # of emitted text alone
     words = ["--arithmetic", "int", "--rows", "4", "--cols", "3", "--bench", "workload", "--quiet",
              "--json", str(tmp_path / "out.json")]
     if not fault:
