@@ -63,7 +63,16 @@ int hbfp_open(struct hbfp_device *device, const struct hbfp_io *io)
         if ((error = hbfp_put(device, context, HBFP_REG_INTERRUPT_ENABLE, 0)) || (error = hbfp_halt(device, context)))
             return error;
     }
+#ifdef HBFP_REG_REQUEST_TAG
+    for (uint32_t tries = 0; tries < STILL; ++tries) {    /* answers to who asked before, those of a batch that was
+                                                             stopped among them */
+        struct hbfp_completion old;
+        if ((error = hbfp_completion(device, &old))) return error == HBFP_E_EMPTY ? HBFP_OK : error;
+    }
+    return HBFP_E_TIMEOUT;
+#else
     return HBFP_OK;
+#endif
 }
 
 int hbfp_interrupts(struct hbfp_device *device, int on)

@@ -66,7 +66,8 @@ struct hbfp_device {
     uint64_t address, found, wanted;
 };
 
-/* Registers as hbfp_accelerator.h has them; stops whatever ran before. */
+/* Registers as hbfp_accelerator.h has them; stops whatever ran before, and forgets completions. Requests that wait for
+   a dispatcher stay, until it is attached again: only a reset takes them back. */
 int hbfp_open(struct hbfp_device *device, const struct hbfp_io *io);
 /* Whether programs that are started from now on raise the interrupt. */
 int hbfp_interrupts(struct hbfp_device *device, int on);

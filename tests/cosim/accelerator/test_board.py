@@ -272,6 +272,29 @@ def test_the_dispatcher(board):
             Policy(batch=64))
 
 
+@pytest.mark.parametrize("cycles", [20, 20_000])
+def test_answers_to_who_asked_before_are_forgotten(board, cycles):
+    """Requests are done, or their first batch is under way, when a driver opens the device anew."""
+    device = board(DISPATCHED)
+    way, found = device.transport, []
+    device.share(0, HALVES[0])
+    old = Dispatcher(device, device.load(copies(2)), Policy(batch=2))
+    for tag in range(4):
+        assert old.request(tag * SIZE, OUTPUTS + tag * SIZE, tag)
+    way.device.idle(cycles)
+    again = Device(way, DISPATCHED)
+    again.share(0, HALVES[0])
+    new = Dispatcher(again, again.load(copies(2)), Policy(batch=1, inference=False))
+    assert new.completions() == []
+    if cycles > 20:    # those that no batch had taken yet are still in the queue of the device
+        new = Dispatcher(again, again.load(copies(2)), Policy(batch=1))
+        assert new.request(0, OUTPUTS, 77)
+        for _ in range(20):
+            way.sleep() and again.interrupt()
+            found += new.completions()
+        assert [each.tag for each in found] == [77]
+
+
 def test_a_ring_of_descriptors(board):
     """More laps than one, a full ring, numbers that begin where the device is; a place that is refused says why."""
     device = board(DISPATCHED)
