@@ -1,4 +1,4 @@
-"""Layers of the vector unit: element by element, row by row, and windows."""
+"""Layers of the vector unit: element by element, and row by row."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -253,81 +253,3 @@ def constant_rows(build: Builder, rows: Sequence[np.ndarray | Value], first: int
         span = build.v.take(words)
         build.load(row if isinstance(row, Value) else build.dram.constant(row), (), 0, span.start, words)
         run(build, programs.load_row(number), length, 1, words, [span], [])
-
-
-def pool(build: Builder, value: Value, output: Value, program: Sequence[VectorInstruction], size: tuple[int, int],
-         stride: tuple[int, int], padding: tuple[int, int], dilation: tuple[int, int], border: float) -> None:
-    """Windows over (N, C, H, W), channels innermost; ``program`` takes their taps, kernel row by kernel row.
-
-    Where V does not hold one line of windows with all channels, as many channels as it holds are taken at a time.
-    """
-    kh, sh, dh, (ph, pw) = size[0], stride[0], dilation[0], padding
-    n, c, h, w = value.shape
-    oh, ow = output.shape[2:]
-    words, wide = -(-c // build.lanes), w + 2 * pw
-    reach = dh * (kh - 1) + 1
-    fit = build.v.size // (reach * wide + ow)
-    if 0 < fit < words:
-        for first in range(0, words, fit):
-            part, own = (each.words(1, first, fit, build.lanes) for each in (value, output))
-            pool(build, part, own, program, size, stride, padding, dilation, border)
-        return
-    dims, own = value.dims(), output.dims()
-    most = build.v.size // 2
-    band = max(b for b in range(1, oh + 1) if b == 1 or ((b - 1) * sh + reach) * wide * words + b * ow * words <= most)
-    for image in range(n):
-        for top in range(0, oh, band):
-            rows = min(band, oh - top)
-            tall, start = (rows - 1) * sh + reach, top * sh - ph
-            first, last = max(start, 0), min(start + tall, h)
-            span = build.v.take(tall * wide * words, kept=True)
-            if pw:
-                for side in (0, pw + w):
-                    build.fill(span.start + side * words, pw * words, border, tall, wide * words)
-            for line, many in ((0, first - start), (last - start, start + tall - last)):
-                if many > 0:
-                    build.fill(span.start + line * wide * words, many * wide * words, border)
-            at = span.start + ((first - start) * wide + pw) * words
-            skip = image * dims[0][1] + first * dims[2][1]
-            if pw:
-                for y in range(first, last):
-                    build.load(value, (), 1, at + (y - first) * wide * words, words,
-                               skip=skip + (y - first) * dims[2][1], rows=[dims[3]])
-            elif last > first:
-                build.load(value, (), 1, at, words, skip=skip, rows=[(last - first, dims[2][1]), dims[3]])
-            result = build.v.take(rows * ow * words)
-            _windows(build, program, c, (rows, ow), span, result, wide, size, stride, dilation,
-                     border)
-            build.store(result.start, words, output, (), 1, skip=image * own[0][1] + top * own[2][1],
-                        rows=[(rows, own[2][1]), own[3]])
-            build.v.release()
-
-
-def _windows(build, program, channels, shape, source, result, wide, size, stride, dilation, border):
-    """Windows of a band in V. Rows of the vector unit are several windows of a line, if their words fit."""
-    (rows, across), (_, kw), (sh, sw), (dh, dw) = shape, size, stride, dilation
-    once, each = split(program)
-    words, longest = -(-channels // build.lanes), build.accelerator.row_words
-    beside = max(1, min(longest // words, across))
-    if channels % build.lanes and border and (dh, dw) != (1, 1):
-        beside = 1                     # a window of borders alone: what fills up its pixel's words is no zero
-    for word in range(0, words, longest):
-        part = min(longest, words - word)
-        for x, count, several in ((0, across // beside, beside), (across // beside * beside, 1, across % beside)):
-            if not several:
-                continue
-            length = min(channels - word * build.lanes, part * build.lanes) + (several - 1) * part * build.lanes
-            before = [*once, programs.length(length)]
-            place = build.program([*before, *each])
-            values = {"program": place.start, "before": len(before), "body": len(each), "count0": count, "count1": rows,
-                      "taps": 1, "i1_inner": kw, "i1_step": dw * words, "i1_stride0": dh * wide * words}
-            for name, span, pixel, line in (("i0", source, sw * words, sh * wide * words),
-                                            ("o0", result, words, across * words)):
-                values |= slot(name, span.start + x * pixel + word, part, several * pixel, line)
-                values[f"{name}_step"] = pixel
-            build.schedule.emit(Opcode.VECTOR, values, [place, source], [result])
-
-
-def taps_fit(taps: int) -> bool:
-    """Whether windows of so many elements are one program."""
-    return taps + 1 <= BODY

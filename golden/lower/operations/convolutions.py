@@ -14,7 +14,7 @@ from ..memory import Home, Value, located
 from ..nodes import Made, Nodes
 from ..products.after import After
 from ..products.apart import Apart
-from ..products.convolution import convolution, tiles_fit
+from ..products.convolution import bands_fit, convolution, tiles_fit
 from ..products.depthwise import Taps, depthwise, depthwise_fits
 from ..products.draw import Pixels, of_gradient
 from ..products.gathered import gathered
@@ -22,13 +22,14 @@ from ..products.matrix import matrix
 from ..products.paired import paired, pairs_fit
 from ..products.patches import Patches
 from ..products.planes import fits, planes
-from ..products.turned import RUN, Lines, cycles, lines_fit, turned
+from ..products.turned import RUN, Lines, cycles, lines_fit, turned, windows_fit
 from ..products.weights import Steps, Weights, computed_weights, constant_weights, plan, sparse_weights
 from ..products.wide import Wide, widths
 from ..tensors import channels_last
-from .after import steps_after
+from .after import steps_after, windows_after
 from .products import sparse
 from .steps import steps_behind
+from .vector import windows_space
 
 hbfp = torch.ops.hbfp
 Pair = tuple[int, int]
@@ -76,9 +77,13 @@ def conv2d(net: Nodes, node: Any) -> Made:
     together = in_words(net, window, shape, groups, wide)
     after, last = steps_after(net, last, channels_last(4)) if groups == 1 or together else (After(net.build), last)
     is_sparse = sparse(net, w, result.numel() // shape[0], wide)
+    if groups == 1:
+        after, last = windows_after(net, last, after, lambda after: _takes_windows(
+            net, x, Weights(shape[1] * shape[2] * shape[3], shape[0], wide=wide), window, result.shape[2:], after))
     kernel = _constant(net, net.constant(w), groups, wide, is_sparse) if net.is_constant(w) else _forward(
         net, net.value(w), groups, wide, is_sparse)
-    output = space_for(net, last, 1 if together else groups)
+    output = windows_space(net, last, after.windows) if after.windows is not None else space_for(
+        net, last, 1 if together else groups)
     convolve(net, x, shape[1], kernel, wide, window, groups, steps, output, after)
     return last, (work_of(result, shape, groups),)
 
@@ -182,8 +187,8 @@ def in_words(net: Nodes, window: Window, shape: Sequence[int], groups: int, wide
 
 def space_for(net: Nodes, node: Any, groups: int, filled: bool = False) -> Value:
     """Space for a convolution's result; if ``filled``, and of groups that share words, it is zeros at first."""
-    outs = net.graph.results[node].shape[1] // groups
-    return net.fresh(node, filled=0.0 if filled or groups > 1 and outs % net.build.lanes else None)
+    shared = groups > 1 and net.graph.results[node].shape[1] // groups % net.build.lanes > 0
+    return net.fresh(node, filled=0.0 if filled or shared else None)
 
 
 def convolve(net: Nodes, x: Any, channels: int, kernel: Kernel, wide: Wide, window: Window, groups: int, steps: Steps,
@@ -192,7 +197,7 @@ def convolve(net: Nodes, x: Any, channels: int, kernel: Kernel, wide: Wide, wind
 
     ``drawn`` is how the images are rounded, if not to nearest.
     """
-    build, outs = net.build, output.shape[1] // groups
+    build, outs, pixels = net.build, output.shape[1] // groups, after.pixels(output)
     size, stride, padding, dilation = window.size, window.stride, window.padding, window.dilation
     given = isinstance(x, Value)
     if in_words(net, window, (groups * outs, channels), groups, wide) and drawn is None:
@@ -200,40 +205,63 @@ def convolve(net: Nodes, x: Any, channels: int, kernel: Kernel, wide: Wide, wind
         if not value.whole_words(1, build.lanes):
             value, part = build.dram.empty(value.shape, channels_last(4)), value
             net.copy(part, value)
-        depthwise(build, Taps(value, size, stride, padding, dilation[1], output.shape[2:]),
+        depthwise(build, Taps(value, size, stride, padding, dilation[1], pixels),
                   lambda first, count: kernel(first, False, count), steps, output, after)
         return
-    gathers = patches_are_gathered(net, window, channels, groups)
-    there = gathers and groups == 1 and not given and net.is_there(x)
-    matrix_of = Weights(size[0] * size[1] * channels, outs, wide=wide)
-    planar = there and x not in net.graph.inputs and fits(
-        build, net.value(x), matrix_of, size, stride, padding, dilation)
-    whole = there and channels % build.lanes == 0          # else an input may come in another order
-    pairs = whole and pairs_fit(build, net.value(x), matrix_of, size, stride, dilation, output.shape[2:])
-    planar, gathers = planar or pairs, gathers and not (
-        whole and tiles_fit(build, net.value(x), wide, size, stride, dilation, output.shape[2:]))
-    if gathers and not planar and not given and _turns(net, x, window, matrix_of, groups, output.shape[3], after):
-        turned(build, _lines(net, x, window, output.shape[2:]), groups,
+    way = _way(net, x, Weights(size[0] * size[1] * channels, outs, wide=wide), window, groups, pixels, after)
+    if way is turned:
+        turned(build, _lines(net, x, window, pixels), groups,
                lambda group: (kernel(group, False, 1), steps.part(group * outs, outs)), output, after)
         return
-    value = x if given else net.value(x) if planar or not gathers else _bordered(net, x, padding)
+    value = x if given else net.value(x) if way is not gathered else _bordered(net, x, padding)
     for group in range(groups):
         part = value.view(torch.narrow, 1, group * channels, channels)
         target = output.view(torch.narrow, 1, group * outs, outs)
-        mine, weights = steps.part(group * outs, outs), kernel(group, not (gathers or planar), 1)
-        if window.plain:
+        mine, weights = steps.part(group * outs, outs), kernel(group, way in (convolution, matrix), 1)
+        if way is matrix:
             pixels = part.where[:, :, ::stride[0], ::stride[1]].permute(0, 2, 3, 1)
             matrix(build, Value(pixels, part.home), weights, mine, target.view(torch.permute, (0, 2, 3, 1)), after,
                    None if drawn is None else drawn.draw)
-        elif pairs:
+        elif way is paired:
             paired(build, part, weights, mine, target, size, padding, dilation, after)
-        elif planar:
+        elif way is planes:
             planes(build, part, weights, mine, target, size, stride, padding, dilation, after)
-        elif gathers:
+        elif way is gathered:
             gathered(build, part, weights, mine, target, size, stride, dilation, after)
         else:
             convolution(build, part, weights, mine, target, size, stride, padding, dilation, after, drawn)
         build.forget()
+
+
+def _way(net, x, weights, window, groups, pixels, after):
+    """What does a convolution of a node's images, or of those at a value, with such weights of a group, unless words of
+    channels are taken together.
+    """
+    build, given, channels = net.build, isinstance(x, Value), weights.terms // (window.size[0] * window.size[1])
+    if window.plain:
+        return matrix
+    if not patches_are_gathered(net, window, channels, groups):
+        return convolution
+    if groups == 1 and not given and net.is_there(x):
+        whole = channels % build.lanes == 0                # else an input may come in another order
+        if whole and pairs_fit(build, net.value(x), weights, window.size, window.stride, window.dilation, pixels):
+            return paired
+        if x not in net.graph.inputs and fits(build, net.value(x), weights, window.size, window.stride, window.padding,
+                                              window.dilation):
+            return planes
+        if whole and tiles_fit(build, net.value(x), weights.wide, window.size, window.stride, window.dilation, pixels):
+            return convolution
+    turns = not given and _turns(net, x, window, weights, groups, pixels[1], after)
+    return turned if turns else gathered
+
+
+def _takes_windows(net, x, weights, window, pixels, after):
+    """Whether windows can follow such a convolution of a node's images before anything is stored."""
+    way, across = _way(net, x, weights, window, 1, pixels, after), pixels[1]
+    if way is turned:
+        return windows_fit(net.build, weights, window.size, window.stride[0], across, after)
+    return way is convolution and bands_fit(net.build, net.graph.results[x].shape, weights, window.size, window.stride,
+                                            window.padding, window.dilation, across, after)
 
 
 def _constant(net, w, groups, wide, is_sparse):

@@ -7,13 +7,13 @@ import numpy as np
 import torch
 
 from hbfp.golden.nn.forms import patterns
-from hbfp.golden.ops.operation import Elements, Program, Rows, keeps_zeros
+from hbfp.golden.ops.operation import Elements, Program, Rows, Windows, keeps_zeros
 from hbfp.golden.ops.results import running, without
 from hbfp.golden.vector import programs
 from hbfp.golden.vector.side import registers
 from hbfp.isa.instructions import VECTOR_OUTPUTS
 
-from .. import vectors
+from .. import vectors, windows
 from ..errors import LoweringError
 from ..long_rows import divides, long_rows
 from ..memory import Value
@@ -159,18 +159,23 @@ def _row_fits(net, length):
 
 def _windows(net, node, form, value):
     taps = form.size[0] * form.size[1]
-    if not vectors.taps_fit(taps):
+    if not windows.taps_fit(taps):
         raise LoweringError(f"windows of {taps} elements are more than a vector instruction's; at most "
                             f"{vectors.BODY - 1} would do")
     value = _seen(net, value, form.images)
     if len(value.shape) < 3:
         raise LoweringError(f"its operand has {len(value.shape)} dimensions; images (N, C, H, W) would do")
-    output = net.fresh(node, _channels_inside(form))
-    own = Value(form.places(output.where), output.home)
+    own = windows_space(net, node, form)
     if len(value.shape) == 3:                              # one image alone
         value, own = (Value(each.where[None], each.home) for each in (value, own))
-    vectors.pool(net.build, value, own, form.program, form.size, form.stride, form.padding, form.dilation, form.border)
+    windows.pool(net.build, value, own, form)
     return node, ()
+
+
+def windows_space(net: Nodes, node: Any, form: Windows) -> Value:
+    """Space for what windows give, as images (..., OH, OW), channels innermost."""
+    output = net.fresh(node, _channels_inside(form))
+    return Value(form.places(output.where), output.home)
 
 
 def _channels_inside(form):

@@ -1,8 +1,9 @@
-"""What the vector unit does with a product's rows while they are in V: sums with other tensors, activations."""
+"""What the vector unit does with a product's rows while they are in V: sums with other tensors, activations, pools."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from hbfp.golden.ops.operation import Windows
 from hbfp.golden.spec.vector import VectorInstruction
 
 from .. import vectors
@@ -34,9 +35,19 @@ class Step:
 
 @dataclass
 class After:
-    """Steps, one behind the other."""
+    """Steps, one behind the other.
+
+    Attributes
+    ----------
+    build : Builder
+    steps : list of Step
+    windows : Windows or None
+        Behind them, of a convolution's pixels: windows that divide its images without rest, each as far from the next
+        as it is large. What it gives is theirs.
+    """
     build: Builder
     steps: list[Step] = field(default_factory=list)
+    windows: Windows | None = None
 
     @property
     def others(self) -> list[Value]:
@@ -45,8 +56,18 @@ class After:
 
     @property
     def operands(self) -> int:
-        """How many they are."""
-        return len(self.others)
+        """Pieces of rows that stand in V beside the product's: theirs, and what windows give."""
+        return len(self.others) + (self.windows is not None)
+
+    @property
+    def step(self) -> tuple[int, int]:
+        """Pixels down and across of which a piece of rows has whole multiples."""
+        return (1, 1) if self.windows is None else self.windows.size
+
+    def pixels(self, output: Value) -> tuple[int, int]:
+        """Pixels down and across of a convolution that gives (N, C, H, W) in the end."""
+        (down, across), (tall, wide) = self.step, output.shape[2:]
+        return down * tall, across * wide
 
     @property
     def share(self) -> int:
@@ -56,7 +77,7 @@ class After:
     def part(self, place: tuple[int | slice, ...]) -> "After":
         """The same for a part of the product: that at ``place`` of its first dimensions."""
         return After(self.build, [step if step.operand is None else replace(
-            step, operand=Value(step.operand.where[place], step.operand.home)) for step in self.steps])
+            step, operand=Value(step.operand.where[place], step.operand.home)) for step in self.steps], self.windows)
 
     def loops(self, rows: slice) -> list[Loops]:
         """Of each other tensor, the loops over its rows."""

@@ -37,7 +37,7 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
     core, machine = Core(build, weights, steps), build.accelerator
     (kh, kw), (sh, sw), (ph, pw), (dh, dw) = size, stride, padding, dilation
     n, c, h, w = value.shape
-    oh, ow = output.shape[2:]
+    oh, ow = after.pixels(output)
     words, each, wide = -(-c // build.lanes), -(-c // machine.whole), weights.wide
     cells = each * machine.whole // machine.piece          # of a pixel
     passes = cells // machine.row_pieces // core.plan.spread
@@ -53,7 +53,8 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
 
     def space(band):
         return (min((band - 1) * sh + reach, h) * line * cells * planes + margin) * wide.digits
-    fits = [b for b in range(1, oh + 1) if space(b) <= build.x.size]
+    step = after.step[0]
+    fits = [b for b in range(step, oh + 1, step) if space(b) <= build.x.size]
     good = [b for b in fits if b == oh and n == 1 or 2 * space(b) <= build.x.size]
     if not fits:
         least, there = (size // machine.row_pieces for size in (space(1), build.x.size))
@@ -61,6 +62,8 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
                             f"{there}; --x-words {1 << (least - 1).bit_length()} would do")
     band = max(good or fits)
     usual = machine.core.depth if core.plan.streamed else PASS * machine.core.rows
+    if after.windows is not None:
+        usual = max(usual, step * ow)
     most = max(1, min(machine.core.depth, after.share // core.plan.group, usual))
     across = even(ow, most)
     for image in range(n):
@@ -80,7 +83,7 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
                 where, there = core.place(start, some)
                 if not there and where is not None:
                     core.bring(where, start, some)
-                down = even(rows, max(1, most // ow)) if across == ow else 1
+                down = even(rows, max(1, most // ow // step) * step, step) if across == ow else 1
                 for y, x in product(range(top, top + rows, down), range(0, ow, across)):
                     tall_, long = min(down, top + rows - y), min(across, ow - x)
                     at = base + ((y * sh - ph - first) * line + (x if shifts else x * sw - pw)) * cells
@@ -100,6 +103,19 @@ def convolution(build: Builder, value: Value, weights: Weights, steps: Steps, ou
                             "pass0": machine.row_pieces * core.plan.spread, "pass1": plane if shifts else dw * cells,
                             "pass2": dh * line * cells, **bounded, **wide.multiply(low)},
                             where, some, result, some, start)
+
+
+def bands_fit(build: Builder, shape: Sequence[int], weights: Weights, size: Sequence[int], stride: Sequence[int],
+              padding: Sequence[int], dilation: Sequence[int], across: int, after: After) -> bool:
+    """Whether the lines of pixels that windows have are one command, ``across`` pixels each, and X and V have room for
+    them; of images (N, C, H, W), and blocks that are no tiles.
+    """
+    machine, (_, c, h, w), lines = build.accelerator, shape, after.step[0]
+    cells = -(-c // machine.whole) * machine.whole // machine.piece
+    tall = min((lines - 1) * stride[0] + dilation[0] * (size[0] - 1) + 1, h)
+    return (not machine.core.format.square and lines * across <= machine.core.depth
+            and lines * across * -(-weights.columns // build.lanes) <= after.share
+            and ((tall + padding[0]) * w + padding[1]) * cells * weights.wide.digits <= build.x.size)
 
 
 def _pixels(build, value, dims, image, first, last, words, target, cells, wide, low, drawn):

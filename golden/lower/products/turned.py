@@ -73,6 +73,23 @@ def lines_fit(build: Builder, weights: Weights, dilation: Sequence[int], across:
             and 4 * terms * words <= build.v.size and 4 * (2 + operands) * across * cut.columns <= build.v.size)
 
 
+def windows_fit(build: Builder, weights: Weights, size: Sequence[int], stride: int, across: int, after: After) -> bool:
+    """Whether V and X have room for lines of so many patches as windows have, and commands take them: of one image,
+    patches of ``size`` that are ``stride`` lines apart.
+    """
+    return _together_fit(build, plan(build, weights), weights, (size[0], stride), across, after)
+
+
+def _together_fit(build, cut, weights, down, pixels, after):
+    """Whether the fewest lines of patches of images side by side, so many pixels, are one command, and V and X hold
+    them twice; ``down`` is how high a patch is, and how far from the next.
+    """
+    (tall, stride), lines, words = down, after.step[0], words_of(build, 1, pixels)
+    return (lines * pixels <= build.accelerator.core.depth and lines * pixels * cut.columns <= after.share
+            and 4 * weights.terms // tall * words * ((lines - 1) * stride + tall) <= build.v.size
+            and 2 * lines * words * build.lanes * cut.tiles * weights.wide.digits <= build.x.size)
+
+
 def turned(build: Builder, lines: Lines, groups: int, kernel: Callable[[int], tuple[Weights, Steps]], output: Value,
            after: After) -> None:
     """Such a convolution: (N, O, OH, OW); ``kernel`` gives weights and steps of a group."""
@@ -102,14 +119,16 @@ def _together(build, lines, cores, targets, part, after):
     single, terms = len(cores) == 1, kh * kw * channels
     # Images that come together, where there is one group: fewer if lines come again for those below.
     beside = max(each for each in range(1, min(n, GROUPS) + 1 if single else 2) if each == 1 or (
-        16 * kh * kw * channels * (words := words_of(build, each, ow)) <= build.v.size
-        and 2 * words * build.lanes * cut.tiles * wide.digits <= build.x.size))
-    planes = beside if single else len(cores)
+        16 * terms * words_of(build, each, ow) <= build.v.size
+        and _together_fit(build, cut, cores[0].weights, (kh, lines.stride[0]), each * ow, after)))
+    planes, across = (beside, beside * ow) if single else (len(cores), ow)    # pixels of a command's line
     words = words_of(build, planes, ow)                    # of a term of a line of patches of all
     pixels, line = words * build.lanes, kw * channels * words    # words of X, and of V of a line of pixels
-    deep = max(1, min((build.v.size // 4 // line - kh) // lines.stride[0] + 1, oh))    # lines of patches in V
-    down = max(1, min(deep, build.x.size // 2 // (pixels * cut.tiles * wide.digits), PASS * machine.core.rows // ow,
-                      after.share // (ow * cut.columns), machine.core.depth // ow))
+    step = after.step[0]
+    deep = min((build.v.size // 4 // line - kh) // lines.stride[0] + 1, oh)    # lines of patches in V
+    down = min(deep, build.x.size // 2 // (pixels * cut.tiles * wide.digits), PASS * machine.core.rows // across,
+               after.share // (across * cut.columns), machine.core.depth // across)
+    deep, down = (max(1, each // step) * step for each in (deep, down))
     spaces = cycle(build.x.two(down * pixels * cut.tiles * wide.digits))
     high = (deep - 1) * lines.stride[0] + kh
     places = [build.keep(high * line) for _ in range(2)]
@@ -163,15 +182,14 @@ def _together(build, lines, cores, targets, part, after):
                 for _ in islice(coming, pieces):           # what the next lines take comes among these
                     pass
     for span, here, several, y, tall_, low in ahead(commands()):
-        for plane in range(several):
-            core, at = (cores[0], here + plane) if single else (cores[plane], here)
-            target = targets[0 if single else plane]
+        images, wide_ = (several, several * ow) if single else (1, ow)
+        for plane, (core, target) in enumerate(zip(cores, targets, strict=True)):
             (where, there), some = core.place(0, cut.columns), cut.columns
             if not there:
                 core.bring(where, 0, some)
             dims = [target.dims(), *(each.dims() for each in after.others)]
-            with rectangle(build, after, target, dims, (at, y, 0), (tall_, ow), (0, some)) as result:
+            with rectangle(build, after, target, dims, (here, y, 0), (tall_, ow), (0, some), images) as result:
                 core.multiply(span, {
-                    "base": span.start + plane * ow, "rows0": ow, "rows1": tall_, "row0": 1, "row1": pixels,
+                    "base": span.start + plane * ow, "rows0": wide_, "rows1": tall_, "row0": 1, "row1": pixels,
                     "passes0": cut.tiles, "passes1": 1, "passes2": 1, "pass0": tall_ * pixels,
                     **wide.multiply(low)}, where, some, result, some, 0)

@@ -239,7 +239,8 @@ def _perf(args, accelerator, memory, estimate, noise):
         data = {"model": args.model, "accelerator": accelerator.name, "latency": memory[0], "bandwidth": memory[1],
                 "cycles": cycles, "model_cycles": cycles, "macs": macs,
                 "utilisation": macs / (size * max(cycles, 1)),
-                "scale_sim": sum(row.get("scale_sim", 0) for row in rows), "layers": rows,
+                "scale_sim": sum(row.get("scale_sim", 0) for row in rows),
+                "bytes": sum(row["bytes"] for row in rows), "layers": rows,
                 "busy": dict(sum((Counter(busy(*each)) for each in several), Counter())),
                 "seconds": seconds, "processor_seconds": processor,
                 "lowering_seconds": lowering} | parts | extra

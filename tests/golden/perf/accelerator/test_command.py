@@ -34,6 +34,7 @@ def test_table(tmp_path, capsys):
     assert main(["perf", str(file), "--rows", "8", "--cols", "8", "--block", "1,8", "--json", str(out)]) == 0
     data = json.loads(out.read_text())
     assert data["cycles"] == data["model_cycles"] == sum(layer["model_cycles"] for layer in data["layers"])
+    assert data["bytes"] == sum(layer["bytes"] for layer in data["layers"]) > 0
     assert data["macs"] == 4 * 16 * 8 and data["layers"][0]["bytes"] > 0
     assert data["layers"][0]["scale_sim"] == data["scale_sim"] == (2 * 8 + 8 + 4 - 2) * 2 - 1
     assert "cycle model" in capsys.readouterr().out
