@@ -4,9 +4,10 @@ import shutil
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -17,10 +18,10 @@ from hbfp.system import Accelerator
 
 from ..simulate.verilator import BuildError
 
-#: The driver, and the firmware that recognises digits.
+#: The driver, and the firmware that recognises digits; and what of it is of one system, with its sections.
 RUNTIME = folder("hbfp.runtime")
-DIGITS = RUNTIME / "examples" / "digits.c", RUNTIME / "examples" / "picorv32" / "main.c"
-_SECTIONS = RUNTIME / "examples" / "picorv32" / "sections.ld"
+DIGITS = tuple(RUNTIME / "examples" / name for name in ("digits.c", "board.c"))
+PICORV32, LITEX = RUNTIME / "examples" / "picorv32", RUNTIME / "examples" / "litex"
 #: Debian's compiler; and Zig's, a wheel of PyPI, which is clang with another target. Of RV32IM, of 32 bits.
 GCC = "riscv64-unknown-elf-gcc"
 _GCC = (GCC, "-march=rv32im", "-mabi=ilp32", "-nostartfiles", "-nostdlib")
@@ -28,6 +29,7 @@ _ZIG = ("cc", "-target", "riscv32-freestanding-none", "-mcpu=generic_rv32+m", "-
 _FLAGS = ("-std=c99", "-O2", "-ffreestanding", "-fno-builtin", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
           "-Wno-int-to-pointer-cast", "-static")
 #: Of an ELF of 32 bits with the lowest byte first: its head, and one of its program headers, of which 1 is loaded.
+NONE: Mapping[str, str] = MappingProxyType({})
 _HEAD, _SEGMENT, _LOAD = struct.Struct("<16s2H5I6H"), struct.Struct("<8I"), 1
 
 
@@ -40,21 +42,35 @@ def compiler() -> list[str]:
     return [sys.executable, "-m", "ziglang", *_ZIG]
 
 
-def build(accelerator: Accelerator, sources: Sequence[Path] = DIGITS) -> Path:
-    """The ELF of firmware for an accelerator, in a cache; BuildError if it cannot be made."""
-    command, text = compiler(), header_of(accelerator)
+def build(accelerator: Accelerator, sources: Sequence[Path] = (*DIGITS, PICORV32 / "main.c"), *,
+          sections: Path = PICORV32 / "sections.ld", headers: Mapping[str, str] = NONE) -> Path:
+    """The ELF of firmware for an accelerator, in a cache; BuildError if it cannot be made.
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+    sources : sequence of Path
+        C files beside those of the driver.
+    sections : Path
+        Where its sections go.
+    headers : dict of str to str
+        Further ones: name -> text.
+    """
+    command, texts = compiler(), {"hbfp_accelerator.h": header_of(accelerator), **headers}
     every = [*sorted(RUNTIME.glob("*.c")), *sources]
-    known = [path.read_bytes() for path in (*every, *sorted(RUNTIME.rglob("*.h")), _SECTIONS)]
+    known = [path.read_bytes() for path in (*every, *sorted(RUNTIME.rglob("*.h")), sections)]
 
     def make(place):
-        (place / "hbfp_accelerator.h").write_text(text)
-        words = [*command, *_FLAGS, f"-I{place}", f"-I{RUNTIME}", *every, f"-Wl,-T,{_SECTIONS}", "-o",
+        for name, text in texts.items():
+            (place / name).write_text(text)
+        words = [*command, *_FLAGS, f"-I{place}", f"-I{RUNTIME}", *every, f"-Wl,-T,{sections}", "-o",
                  place / "firmware.elf"]
         with open(place / "build.log", "wb") as log:
             if subprocess.run(list(map(str, words)), stdout=log, stderr=subprocess.STDOUT).returncode:
                 raise BuildError(f"{Path(command[0]).name} failed on the firmware; see {place / 'build.log'}")
 
-    return entries.entry(files.cache("firmware") / files.key(text, *known, *command, *_FLAGS), make) / "firmware.elf"
+    key = files.key(*texts, *texts.values(), *known, *command, *_FLAGS)
+    return entries.entry(files.cache("firmware") / key, make) / "firmware.elf"
 
 
 def place(elf: bytes, memory: np.ndarray) -> None:

@@ -11,15 +11,15 @@ from hbfp import files
 from hbfp.program import Program
 
 from ..accelerator.device import VERILATE, BusError, Timing
-from ..accelerator.host import PAGE, room
 from ..emit import emit_accelerator
 from ..simulate.model import Model
 from ..simulate.verilator import BuildError, Progress, build_library
 from . import firmware
+from .task import Task
 from .top import system
 
-#: Where the firmware finds what it is to do, and where what it works with begins.
-BOARD, DATA = 0x10_0000, 0x10_1000
+#: Where the firmware finds what it is to do.
+BOARD = 0x10_0000
 #: Cycles at a time.
 _STRETCH = 1_000_000
 #: What Verilator says of picorv32.v.
@@ -139,19 +139,9 @@ def recognise(program: Program, images: np.ndarray, classes: np.ndarray, *, inte
     BuildError, BusError
         As of :class:`System`.
     """
-    (output,), address, places = (each for each in program.tensors.values() if each.role == "output"), DATA, []
-    data = [program.to_bytes(), np.ascontiguousarray(images, np.float32).tobytes(),
-            np.ascontiguousarray(classes, np.uint8).tobytes(), bytes(4 * int(np.prod(output.shape)))]
-    for each in data:
-        places.append(address)
-        address += -(-len(each) // PAGE) * PAGE
-    memory = np.zeros(address + room(program)[0], np.uint8)
+    task = Task(program, images, classes, interrupts)
+    memory = task.laid(BOARD)
     firmware.place(firmware.build(program.accelerator).read_bytes(), memory)
-    for start, each in zip(places, data, strict=True):
-        memory[start:start + len(each)] = np.frombuffer(each, np.uint8)
-    told = [places[0], len(data[0]), *places[1:], address, len(memory) - address, int(interrupts)]
-    memory[BOARD:BOARD + 4 * len(told)] = np.array(told, "<u4").view(np.uint8)
     with System(program, memory, timing=timing, level=level, progress=progress) as model:
         code, said = model.run(limit)
-        scores = memory[places[3]:places[3] + len(data[3])].view(np.float32).reshape(output.shape).copy()
-        return Ran(said, code, model.cycle, scores)
+        return Ran(said, code, model.cycle, task.scores(memory, BOARD))
