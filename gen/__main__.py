@@ -7,37 +7,29 @@ if __name__ == "__main__":
 
 import argparse
 import gc
-import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from amaranth.hdl import Elaboratable
 
 from hbfp import describe
 from hbfp.command import Parser, run
-from hbfp.design import Design
-from hbfp.files import output, replacing
+from hbfp.files import output
 from hbfp.golden.spec.dispatch import ADDRESS_RANGE, COUNTER_RANGE, DEPTH_RANGE, STAMPED_RANGE, TAG_RANGE, TIME_RANGE
 from hbfp.golden.spec.networks import COPIES, PORTS_RANGE
 from hbfp.golden.spec.networks import WIDTH_RANGE as PAYLOAD_RANGE
 from hbfp.golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
-from hbfp.manifest import FILE, Manifest
+from hbfp.manifest import FILE
 from hbfp.options import OPTIONS, add_design_options, design_from_args, system_from_args
-from hbfp.rtl.lib.component import Component
 from hbfp.system import Accelerator
-from hbfp.values import cannot, choice, flag, number, refuse, shown, whole, writable_folder
+from hbfp.values import choice, flag, number, refuse, shown, whole, writable_folder
 
 from . import memory_list, sdc
-from .blackbox import without_bodies
-from .emit import Emitter, verilog
-from .manifest import manifest, memories
 from .readable import DEFAULT, TEXTS
 from .tops import TOPS, make_top
 from .units import CORE_UNITS, FREE_UNITS, make_part, make_unit, options_of
+from .write import emit
 
 EXAMPLES = """\
 examples:
@@ -51,69 +43,13 @@ examples:
   python -m gen --unit vector --lanes 16          the vector unit
   python -m gen --unit vector --functions exp,log --function-lanes 2    evaluators that lanes share
   python -m gen --top accelerator --rows 16       the accelerator: memories, DMA and instructions around a core
+  python -m gen soc --board ulx3s --rows 8 --block 1,8    a CPU and its memory around one, by LiteX
   python -m gen --unit dispatch --depth 256       the request dispatcher
   python -m gen --top pods --pods 8 --rows 8      many arrays behind networks
   python -m gen --unit butterfly --pods 64 --copies 2    a network between pods and banks; also crossbar, benes
   python -m gen --pipeline 3 --period 6.8         constraints for synthesis (SDC) beside the Verilog
   python -m gen --config design.toml              keys as the options: mantissa = 6, block = [1, 16]
 """
-
-
-def write_files(folder: str | os.PathLike[str], texts: Mapping[str, str]) -> None:
-    """Write ``texts``, name -> text, into ``folder``: all of them or none.
-
-    Raises
-    ------
-    OptionError
-        If the folder cannot be made or written.
-    """
-    folder, made = Path(folder), []
-    try:
-        made = [parent for parent in [folder, *folder.parents] if not parent.exists()]
-        with ExitStack() as stack:
-            for name, text in texts.items():
-                stack.enter_context(replacing(folder / name)).write_text(text)
-    except BaseException as error:
-        for parent in made:
-            if parent.is_dir() and not any(parent.iterdir()):
-                parent.rmdir()
-        if not isinstance(error, OSError):
-            raise
-        raise cannot("written", "out", folder, error.strerror or str(error)) from None
-
-
-def emit(component: Component, folder: str | os.PathLike[str], design: Design | None = None, blackbox: bool = False,
-         beside: Mapping[str, str] | None = None, period: float | None = None, style: str = DEFAULT,
-         **more: Any) -> Manifest:
-    """Convert a component and write its files; return the manifest, with ``more`` of its fields.
-
-    With ``blackbox`` memories have no bodies, and the manifest lists them. Where there are memories, files beside the
-    Verilog list them (:mod:`gen.memory_list`). ``beside`` are further files, name -> text.
-    ``period`` in ns asks for constraints of the clock; ``style`` is one of :data:`gen.readable.TEXTS`.
-
-    Raises
-    ------
-    OptionError
-        If there is no clock to constrain, or a file cannot be written.
-    """
-    emitter = Emitter()
-    top = emitter.convert(component)
-    text = verilog(emitter, style)
-    lists = memory_list.files(text, top, emitter.cells)
-    found = memories(emitter, top)
-    if blackbox:
-        text = without_bodies(text, found)
-    if blackbox or "accelerator" in more:
-        more["memories"] = found
-    files = {**(beside or {}), **lists}
-    if period is not None:
-        more["constraints"] = sdc.facts(text, top, period)
-        if more["constraints"] is None:
-            raise refuse("period", f"{period:g}", f"must not be given, {top} has no clock")
-        files[more["constraints"]["file"]] = sdc.constraints(text, top, more["constraints"])
-    found = manifest(emitter, top, text, design, **more)
-    write_files(folder, {found.verilog: text, FILE: found.text(), **files})
-    return found
 
 
 #: What ``--memories`` may be: as Verilog, or left out, for a memory compiler's macros.
@@ -238,7 +174,12 @@ def _write(component, folder, design=None, beside=None, **more):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
-    return run(make_parser(), prepare, argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    if words[:1] == ["soc"]:
+        from .soc.command import main as soc
+
+        return soc(words[1:])
+    return run(make_parser(), prepare, words)
 
 
 if __name__ == "__main__":

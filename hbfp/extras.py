@@ -6,7 +6,8 @@ from importlib.util import find_spec
 PARTS = {"golden": "study", "gen": "hardware", "cosim": "hardware", "synth": "hardware", "flow": "hardware"}
 #: Library -> the extra that brings it, for those that not every command of a part needs.
 EXTRAS = {"torch": "train", "torchvision": "networks", "triton": "gpu", "optuna": "tune", "distributed": "dask",
-          "yaml": "soc", "tensorboard": "experiments", "transformers": "experiments", "datasets": "experiments"}
+          "yaml": "soc", "litex": "soc", "tensorboard": "experiments", "transformers": "experiments",
+          "datasets": "experiments"}
 #: Every library that may be missing.
 LIBRARIES = {"rich", "matplotlib", "joblib", "sklearn", "amaranth", "cocotb", "cocotb_tools", *EXTRAS}
 

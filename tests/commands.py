@@ -28,6 +28,7 @@ def _subcommands(parser):
 #: Words before the options -> (main of the package, the parser of the options).
 COMMANDS = {
     ("gen",): (gen.__main__.main, gen.__main__.make_parser()),
+    ("gen", "soc"): (gen.__main__.main, import_module("gen.soc.command").make_parser()),
     ("flow",): (flow.__main__.main, flow.__main__.make_parser()),
     ("flow", "figures"): (flow.__main__.main, flow.figures.make_parser()),
     ("cosim",): (cosim.__main__.main, import_module("cosim.command.core").make_parser()),

@@ -4,7 +4,8 @@ The library of runtime/ is compiled for this machine, and reaches the Verilated 
 DRAM and its interrupt, as it does on a board. MODEL is as for python -m cosim run. With mlp, the default, a program in
 C recognises the 360 test images of the digits (runtime/examples/digits.c): how many are right, and the cycles. With
 --cpu that program is firmware of PicoRV32, a RISC-V CPU in Verilog beside the accelerator: bus and memory of both are
-simulated, too. It needs the extra cpu.
+simulated, too. It needs the extra cpu. With --soc it is firmware of VexRiscv in the system of python -m gen soc, whose
+bus, SDRAM controller and serial line are LiteX's, before a model of the SDRAM. That needs the extra soc, too.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from hbfp.files import write_json
 from hbfp.golden.command.progress import Bars
 from hbfp.golden.lower.command import lowered as lowered_network
 from hbfp.golden.lower.names import zoo_text
-from hbfp.golden.perf.accelerator.command import add_memory_options, memory_from_args
+from hbfp.golden.perf.accelerator.command import LATENCY, add_memory_options, memory_from_args
 from hbfp.options import add_system_options, system_from_args
 from hbfp.runtime.device import Device, DeviceError
 from hbfp.runtime.library import CompilerError
@@ -38,6 +39,7 @@ EXAMPLES = """\
 examples:
   python -m cosim board --rows 8 --block 1,8              digits, by a program in C
   python -m cosim board --rows 8 --block 1,8 --cpu        the same program on a simulated CPU
+  python -m cosim board --rows 8 --block 1,8 --soc        the same with VexRiscv, LiteX's bus and SDRAM controller
   python -m cosim board cnn --rows 8 --block 1,8 --poll   another network; the status is polled
 """
 #: The network that the program in C is for.
@@ -55,6 +57,7 @@ def make_parser() -> Parser:
     add_memory_options(group)
     group.add_argument("--poll", action="store_true", help="poll the status in place of waiting for the interrupt")
     group.add_argument("--cpu", action="store_true", help=f"let a simulated CPU run the program in C ({DIGITS} alone)")
+    group.add_argument("--soc", action="store_true", help="let the CPU of a system of LiteX do that, with an SDRAM")
     group.add_argument("--program", metavar="FILE", help="also keep the program, as a board takes it")
     group.add_argument("--json", metavar="FILE", help="also write the results there")
     group.add_argument("--quiet", action="store_true", help="no progress bars")
@@ -66,8 +69,13 @@ def prepare(args: argparse.Namespace) -> Callable[[], int]:
     for name in ("program", "json"):
         if getattr(args, name) is not None:
             setattr(args, name, writable_file(name, getattr(args, name)))
-    if args.cpu and args.model != DIGITS:
-        raise OptionError(f"--cpu must be given with {DIGITS} alone, for which the firmware is")
+    for name in ("cpu", "soc"):
+        if getattr(args, name) and args.model != DIGITS:
+            raise OptionError(f"--{name} must be given with {DIGITS} alone, for which the firmware is")
+    if args.soc:
+        for name, usual in (("cpu", False), ("latency", LATENCY), ("bandwidth", None)):
+            if getattr(args, name) != usual:
+                raise OptionError(f"--{name} must not be given with --soc, which has a CPU and a memory of its own")
     accelerator = system_from_args(args, Accelerator)
     return partial(_work, args, accelerator, Timing(*memory_from_args(args, accelerator)))
 
@@ -85,8 +93,8 @@ def _work(args, accelerator, timing):
                 program.save(args.program)
         bar("generate")
         building = bar("build the model")
-        if args.cpu:
-            total, told = _on_cpu(lowered, not args.poll, timing, building)
+        if args.cpu or args.soc:
+            total, told = _on_cpu(lowered, not args.poll, None if args.soc else timing, building)
         else:
             with Simulated(accelerator, room(program)[0], timing=timing, progress=building) as board:
                 bar("run")
@@ -122,10 +130,11 @@ def _digits(board, lowered, interrupts):
 
 
 def _on_cpu(lowered, interrupts, timing, progress):
-    """What they say of the digits, by that program as firmware."""
-    from ..system.run import recognise as by_firmware
+    """What they say of the digits, by that program as firmware; without a timing in a system of LiteX."""
+    from ..system import run, soc
 
-    ran = by_firmware(lowered.program, *_images(), interrupts=interrupts, timing=timing, progress=progress)
+    recognised = soc.recognise if timing is None else partial(run.recognise, timing=timing)
+    ran = recognised(lowered.program, *_images(), interrupts=interrupts, progress=progress)
     return _total(lowered, ran.scores), {"cycles": ran.cycles, "said": ran.said, "code": ran.code}
 
 

@@ -1,7 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """``python -m gen``: what it writes, what it says, and that a mistake is one line and leaves nothing behind.
 
-Covers: gen/__main__.py, gen/tops.py.
+Covers: gen/__main__.py, gen/tops.py, gen/write.py.
 """
 
 import json
@@ -13,9 +13,10 @@ import sys
 
 import pytest
 
-from gen.__main__ import main, write_files
+from gen.__main__ import main
 from gen.tops import TOPS
 from gen.units import CORE_UNITS, FREE_UNITS
+from gen.write import write_files
 from hbfp import files
 from hbfp.values import OptionError, shown
 from tests.cases import sweep

@@ -1,0 +1,89 @@
+// Clocks a system of LiteX: fills its ROM and the banks of its SDRAM's model, takes its characters.
+//
+// In the SDRAM rows have four banks one behind the other, of 512 words of 16 bits each.
+
+#include <string>
+
+#include "Vdut.h"
+#include "Vdut_dut.h"
+#include "verilated.h"
+
+namespace {
+
+constexpr uint32_t BANKS = 4, COLUMNS = 512;
+constexpr char END = 4;    // the character behind it is the result
+enum Status : int { ENDED = 0, LIMIT = 1 };
+
+struct System {
+    VerilatedContext context;
+    Vdut top{&context};
+    uint64_t cycle = 0;
+    std::string said;
+    bool ended = false, last = false;
+    uint32_t code = 0;
+
+    uint16_t& word(uint64_t at) {
+        uint64_t row = at / (BANKS * COLUMNS), bank = at / COLUMNS % BANKS, place = row * COLUMNS + at % COLUMNS;
+        auto& dut = *top.dut;
+        return bank == 0 ? dut.BANK0[place] : bank == 1 ? dut.BANK1[place] :
+               bank == 2 ? dut.BANK2[place] : dut.BANK3[place];
+    }
+
+    void step() {
+        top.sys_clk = 0;
+        top.eval();
+        if (top.serial_source_valid) take(char(top.serial_source_data));
+        top.sys_clk = 1;
+        top.eval();
+        ++cycle;
+    }
+
+    void take(char character) {
+        if (last) ended = true, code = uint8_t(character);
+        else if (character == END) last = true;
+        else said += character;
+    }
+};
+
+}  // namespace
+
+#define API __attribute__((visibility("default")))
+
+extern "C" {
+
+API void* sim_open(const uint32_t* rom, uint64_t words, const uint16_t* bytes, uint64_t size) {
+    System* system = new System;
+    system->top.sys_rst = 1;
+    system->top.serial_source_ready = 1;
+    system->top.eval();
+    for (uint64_t i = 0; i < words; ++i) system->top.dut->ROM[i] = rom[i];
+    for (uint64_t i = 0; i < size / 2; ++i) system->word(i) = bytes[i];
+    for (int i = 0; i < 8; ++i) system->step();
+    system->top.sys_rst = 0;
+    return system;
+}
+
+API void sim_close(System* system) {
+    system->top.final();
+    delete system;
+}
+
+API int sim_run(System* system, uint64_t limit) {
+    for (; limit; --limit) {
+        system->step();
+        if (system->ended) return ENDED;
+    }
+    return LIMIT;
+}
+
+API uint64_t sim_cycle(const System* system) { return system->cycle; }
+
+API uint32_t sim_code(const System* system) { return system->code; }
+
+API const char* sim_said(const System* system) { return system->said.c_str(); }
+
+// What is in the SDRAM from its beginning on.
+API void sim_fetch(System* system, uint16_t* bytes, uint64_t size) {
+    for (uint64_t i = 0; i < size / 2; ++i) bytes[i] = system->word(i);
+}
+}
