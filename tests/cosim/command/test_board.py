@@ -13,6 +13,7 @@ from cosim.__main__ import main
 from cosim.accelerator import board
 from cosim.command import board as command
 from cosim.system import run as system
+from cosim.system import soc
 from golden.machine.machine import Machine
 from golden.machine.random_programs import random_program
 from hbfp.isa.registers import BY_NAME, parameters
@@ -82,20 +83,21 @@ def test_digits(quick, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.cosim
 @pytest.mark.parametrize("code, wrong", [(0, 0), (7, 0), (0, 1)])
-def test_digits_on_a_cpu(quick, tmp_path, monkeypatch, capsys, code, wrong):
-    """What firmware says is printed; neither an error of it nor a wrong number passes. The CPU itself: test_run.py."""
+@pytest.mark.parametrize("option, kind, given", [("--cpu", system, {"timing"}), ("--soc", soc, set())])
+def test_digits_on_a_cpu(quick, tmp_path, monkeypatch, capsys, option, kind, given, code, wrong):
+    """What firmware says is printed; neither an error of it nor a wrong number passes. The CPUs: tests/cosim/system."""
     monkeypatch.chdir(tmp_path)
     want, = (values for name, values in known("mlp", ACCELERATOR).expected.items()
              if known("mlp", ACCELERATOR).program.tensors[name].role == "output")
     scores = np.array(want)
     scores[5, 5] += wrong
 
-    def ran(program, images, classes, *, interrupts, timing, progress):
-        assert interrupts and images.shape == (360, 64) and classes.shape == (360,)
+    def ran(program, images, classes, *, interrupts, progress, **further):
+        assert set(further) == given and interrupts and images.shape == (360, 64) and classes.shape == (360,)
         return system.Ran("9 digits\n", code, 1234, scores)
-    monkeypatch.setattr(system, "recognise", ran)
+    monkeypatch.setattr(kind, "recognise", ran)
     failed = bool(code or wrong)
-    assert main(["board", *ACCELERATOR.words(), "--cpu", "--json", "a.json", "--quiet"]) == failed
+    assert main(["board", *ACCELERATOR.words(), option, "--json", "a.json", "--quiet"]) == failed
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "9 digits" and lines[-1] == (
         f"3,600 numbers compared with PyTorch, {wrong} differ; 1,234 cycles: {'FAILED' if failed else 'passed'}")
@@ -140,6 +142,9 @@ def test_the_script_on_mapped_memory(tmp_path, capsys):
 @pytest.mark.parametrize("words, line", [
     (["none"], "MODEL none: Model must be one of mlp, "),
     (["cnn", "--cpu"], "--cpu must be given with mlp alone, for which the firmware is"),
+    (["cnn", "--soc"], "--soc must be given with mlp alone, for which the firmware is"),
+    (["--soc", "--cpu"], "--cpu must not be given with --soc, which has a CPU and a memory of its own"),
+    (["--soc", "--latency", "9"], "--latency must not be given with --soc, which has a CPU and a memory of its own"),
     (["--program", "/dev/full"], "--program /dev/full: cannot be written"),
     (["--latency", "x"], "--latency x: must be 1 to ")])
 def test_refused(words, line, capsys):
