@@ -1,5 +1,6 @@
 """A system of LiteX, Verilated whole: firmware on VexRiscv recognises digits; what is wrong is no hang."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -36,6 +37,24 @@ def test_firmware_recognises_digits(network):
         assert np.array_equal(ran.scores.view(np.uint32), want.view(np.uint32))
         accelerator, whole = (int(word) for word in ran.said.partition("; ")[2].split() if word.isdigit())
         assert 100 < accelerator < whole < ran.cycles
+
+
+def test_the_interrupt_ends_a_sleep(network, tmp_path, monkeypatch):
+    """Of a CPU that would look at what the handler says for ever; without the interrupt it does."""
+    shutil.copytree(firmware.LITEX.parent, tmp_path / "examples")
+    main = tmp_path / "examples" / "litex" / "main.c"
+    text = main.read_text().replace("#define SPINS 1000u ", "#define SPINS 0xFFFFFFFFu ")
+    monkeypatch.setattr(firmware, "LITEX", main.parent)
+    for enabled, ends in ((text, True), (text.replace('"r"(0x800u)', '"r"(0u)'), False)):
+        assert enabled != main.read_text()
+        main.write_text(enabled)
+        program, images, classes, want = network
+        if ends:
+            ran = soc.recognise(program, images, classes, level=LEVEL, limit=3_000_000)
+            assert ran.code == 0 and np.array_equal(ran.scores.view(np.uint32), want.view(np.uint32))
+        else:
+            with pytest.raises(BusError, match="^Cycle 1500000: the firmware has not ended$"):
+                soc.recognise(program, images, classes, level=LEVEL, limit=1_500_000)
 
 
 def test_a_program_for_another_machine(network):
