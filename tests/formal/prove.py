@@ -20,6 +20,8 @@ from hbfp import files, yowasp
 
 #: Bits of what narrow laws are of, which are asked first, since a solver is quick with them.
 _NARROW = 64
+#: Bits from which on a law is asked by itself: with others it takes a solver far longer.
+_WIDE = 300
 #: Passes after which memories are registers.
 _REGISTERS = "opt_clean; memory_collect; memory_map; opt; dffunmap; opt_clean"
 
@@ -150,9 +152,10 @@ class Step:
         steps = laws.laws | {f"always: {name}": z3.substitute(law, *after) for name, law in laws.always.items()}
         assumed = "".join(f"(assert {_text(law)})" for law in [
             z3.Not(self.now.rst), *laws.given, *laws.always.values()])
-        narrow = {name for name, law in steps.items() if _widest(law) <= _NARROW}
-        asked = [*((assumed, {name: _text(law) for name, law in steps.items() if (name in narrow) == first})
-                   for first in (True, False)),
+        texts, widths = ({name: find(law) for name, law in steps.items()} for find in (_text, _widest))
+        asked = [*((assumed, {name: text for name, text in texts.items() if low < widths[name] <= high})
+                   for low, high in ((-1, _NARROW), (_NARROW, _WIDE))),
+                 *((assumed, {name: text}) for name, text in texts.items() if widths[name] > _WIDE),
                  ("(assert (|top_i| s0))", {f"first: {name}": _text(law) for name, law in laws.always.items()}),
                  ("(assert |now rst|)", {f"reset: {name}": f"(= |then {name}| {value})"
                                          for name, value in self._begin.items()
