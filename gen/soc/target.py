@@ -165,7 +165,11 @@ def _command(text):
 
 
 def _build(platform, system, folder):
-    """Verilog, constraints and scripts, with copies of all sources, so that the folder can be taken elsewhere."""
+    """Verilog, constraints and scripts, with copies of all sources, so that the folder can be taken elsewhere.
+
+    Multipliers become LUTs: of itself Yosys would take more DSP blocks than there are, and says nothing of it.
+    """
+    platform.toolchain._synth_opts += "-nodsp "
     platform.build(system, build_dir=str(folder), build_name=TOP, run=False)
     script = (folder / f"{TOP}.ys").read_text()
     for source, *_ in platform.sources:

@@ -60,6 +60,7 @@ def test_what_is_written_for_a_board(tmp_path):
     verilog = (gateware / "hbfp_soc.v").read_text()
     read = re.findall(r"^read_verilog (.*)$", (gateware / "hbfp_soc.ys").read_text(), re.M)
     assert len(read) == 3 and all((gateware / name).exists() for name in read)    # the folder can be taken elsewhere
+    assert re.search(r"^synth_ecp5 +-nodsp .*-top hbfp_soc$", (gateware / "hbfp_soc.ys").read_text(), re.M)
     assert str(folder) not in (gateware / "hbfp_soc.ys").read_text()
     assert re.search(r"^hbfp_accelerator_\w+ \w+\($", verilog, re.M) and re.search(r"^VexRiscv \w+\($", verilog, re.M)
     rom = (gateware / "hbfp_soc_rom.init").read_text().split()
