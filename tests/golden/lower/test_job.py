@@ -51,7 +51,7 @@ def test_models_of_one_architecture():
     models, inputs = networks(2)
     program = check(models, inputs, MACHINES["8"])
     names = [layer.name for layer in program.layers]
-    assert names[:4] == ["0/0", "1/0", "0/3", "1/3"] and len(names) == 16
+    assert names[:4] == ["0/0", "1/0", "0/4", "1/4"] and len(names) == 14
     assert all(first.stop == second.first for first, second in zip(program.layers, program.layers[1:], strict=False))
     assert sum(layer.macs for layer in program.layers) == 2 * sum(
         layer.macs for layer in lower(models[0], inputs[0], MACHINES["8"]).program.layers)
