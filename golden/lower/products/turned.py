@@ -124,11 +124,10 @@ def _together(build, lines, cores, targets, part, after):
     planes, across = (beside, beside * ow) if single else (len(cores), ow)    # pixels of a command's line
     words = words_of(build, planes, ow)                    # of a term of a line of patches of all
     pixels, line = words * build.lanes, kw * channels * words    # words of X, and of V of a line of pixels
-    step = after.step[0]
     deep = min((build.v.size // 4 // line - kh) // lines.stride[0] + 1, oh)    # lines of patches in V
     down = min(deep, build.x.size // 2 // (pixels * cut.tiles * wide.digits), PASS * machine.core.rows // across,
                after.share // (across * cut.columns), machine.core.depth // across)
-    deep, down = (max(1, each // step) * step for each in (deep, down))
+    deep, down = (max(1, each // after.step[0]) * after.step[0] for each in (deep, down))    # whole windows
     spaces = cycle(build.x.two(down * pixels * cut.tiles * wide.digits))
     high = (deep - 1) * lines.stride[0] + kh
     places = [build.keep(high * line) for _ in range(2)]
