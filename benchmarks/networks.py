@@ -7,8 +7,8 @@
 Each network becomes a program that the golden machine runs; every tensor that PyTorch has, with the accelerator's
 arithmetic, is compared bit by bit. Cycles are the cycle model's, and with --verilog the Verilog's beside them; of
 layers that take more than twice SCALE-Sim's formula, the units that they wait for. What cannot be lowered has its
-line. The exit status is 1 if a number or a cycle differs. torchvision comes with the extra `networks`; transformers is
-no part of this project's: pip install transformers.
+line. The exit status is 1 if a number or a cycle differs. torchvision comes with the extra `networks`, and both
+libraries with the extra `experiments`.
 """
 
 import time
@@ -31,6 +31,7 @@ from golden.perf.accelerator.layers import by_layer
 from golden.perf.accelerator.model import times
 from hbfp import files
 from hbfp.command import Parser, run
+from hbfp.extras import lacking
 from hbfp.manifest import core_latency
 from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator
@@ -49,9 +50,8 @@ def prepare(args):
     if unknown := [name for name in args.names if name not in (*FAMILIES, *NETWORKS)]:
         raise OptionError(f"NAME must be one of {', '.join((*FAMILIES, *NETWORKS))}, not {unknown[0]!r}")
     names = [each for name in args.names or FAMILIES for each in FAMILIES.get(name, [name])]
-    if "transformers" in map(NETWORKS.get, names) and find_spec("transformers") is None:
-        raise OptionError("NAME of a network of transformers needs that library, which no extra brings: pip install "
-                          "transformers")
+    if "transformers" in map(NETWORKS.get, names) and (line := lacking("transformers")) is not None:
+        raise OptionError(f"NAME of a network of transformers: {line}")
     return partial(work, accelerator, memory_from_args(args, accelerator), names, args.verilog,
                    args.json and writable_file("json", args.json))
 

@@ -1,4 +1,4 @@
-"""GPT-2 with 124 million parameters, not trained, on 128 words; it needs transformers (pip install transformers)."""
+"""GPT-2 with 124 million parameters, not trained, on 128 words; it needs transformers (the extra ``experiments``)."""
 
 import torch
 from torch import nn

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from hbfp import extras
+
 
 class Wrong(ValueError):
     """A user's file is not what is needed; one line that names it."""
@@ -34,5 +36,5 @@ def called(text: str, function: Callable[..., Any], *args: Any) -> Any:
 
 
 def line(error: BaseException) -> str:
-    """An error as one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    """An error as one line; of a library that is missing, what to install."""
+    return extras.missing(error, "golden") or f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -59,8 +59,8 @@ def test_wrong_names():
 
 @pytest.mark.skipif(find_spec("transformers") is not None, reason="transformers is there")
 def test_what_is_missing_is_said():
-    line = "NAME of a network of transformers needs that library, which no extra brings: pip install transformers"
-    with pytest.raises(OptionError, match=f"^{line}$"):
+    line = "transformers is missing; install it with: pip install 'hbfp[experiments]'"
+    with pytest.raises(OptionError, match=f"^NAME of a network of transformers: {re.escape(line)}$"):
         networks.prepare(parsed("bert"))
 
 

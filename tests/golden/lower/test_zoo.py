@@ -70,6 +70,8 @@ def test_a_file_gives_model_and_inputs(tmp_path):
     ("model = 1", "Model {path} must define model()"),
     ("def model(): pass", "Model {path} must define inputs()"),
     ("1 / 0", "Model {path} does not run: ZeroDivisionError: division by zero"),
+    ("raise ModuleNotFoundError(name='transformers')",
+     "Model {path} does not run: transformers is missing; install it with: pip install 'hbfp[experiments]'"),
     ("def model(): return 1 / 0\ndef inputs(): pass", "Model {path} does not run: ZeroDivisionError: division by zero"),
     ("def model(): return 1\ndef inputs(): return ()", "model() of {path} must give a torch.nn.Module, not int"),
     ("import torch\ndef model(): return torch.nn.ReLU()\ndef inputs(): return 1",
