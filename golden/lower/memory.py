@@ -3,7 +3,7 @@
 Addresses, strides and pitches are in elements of four bytes, unless a line says bytes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,11 @@ class Value:
     def view(self, function: Any, *args: Any, **options: Any) -> "Value":
         """The view that a function of torch, which must not copy, makes of it."""
         return Value(function(self.where, *args, **options), self.home)
+
+    def seen(self, function: Callable[[torch.Tensor], torch.Tensor]) -> "Value | None":
+        """The view that a function of torch makes of it; None where it copies."""
+        where = function(self.where)
+        return Value(where, self.home) if shares(where, self.where) else None
 
     def at(self, places: Mapping[int, int]) -> "Value":
         """The part at the given places, dimension -> index; these dimensions stay, with size 1."""
@@ -220,6 +225,11 @@ class Dram:
             raise LoweringError("it needs space beside what others have, and addresses reach 4 GiB of DRAM; a smaller "
                                 "batch or model would do")
         return address
+
+
+def shares(part: torch.Tensor, where: torch.Tensor) -> bool:
+    """Whether a tensor without values is a view of another one, and no copy."""
+    return part.untyped_storage()._cdata == where.untyped_storage()._cdata
 
 
 def located(shape: Sequence[int], strides: Sequence[int], address: int) -> torch.Tensor:

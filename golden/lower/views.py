@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from .errors import NO_OPERATION, LoweringError
-from .memory import Value
+from .memory import Value, shares
 
 aten = torch.ops.aten
 #: Views that go by an element's place in the shape alone, not by where it lies or what it is.
@@ -47,7 +47,7 @@ def seen(target: Any, args: Any, options: Any, source: Value, operand: torch.Ten
     """
     found = target(source.where, *args, **options)
     parts = list(found) if isinstance(found, (tuple, list)) else [found]
-    if any(part.untyped_storage()._cdata != source.where.untyped_storage()._cdata for part in parts):
+    if not all(shares(part, source.where) for part in parts):
         raise RuntimeError("a copy")
     if target in _BY_PLACE:
         made = [Value(part, source.home) for part in parts]

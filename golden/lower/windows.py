@@ -55,10 +55,9 @@ def pool(build: Builder, value: Value, output: Value, windows: Windows) -> None:
 
 
 def _seen(values, function):
-    """What a function makes of values; None where torch would have to copy one for it."""
-    seen = [each.view(function) for each in values]
-    return seen if all(each.where.untyped_storage()._cdata == value.where.untyped_storage()._cdata
-                       for each, value in zip(seen, values, strict=True)) else None
+    """The views that a function makes of values; None where torch would have to copy one for it."""
+    seen = [each.seen(function) for each in values]
+    return None if None in seen else seen
 
 
 def _reach(windows):

@@ -191,11 +191,7 @@ def _channels_inside(form):
 
 def _seen(net, value, view):
     """A view of a value, or of a copy in torch's own order where it has none."""
-    for source in (value, None):
-        source = source or net.contiguous(value)
-        where = view(source.where)
-        if where.untyped_storage()._cdata == source.where.untyped_storage()._cdata:
-            break
-    else:
+    seen = value.seen(view) or net.contiguous(value).seen(view)
+    if seen is None:
         raise LoweringError("its operand cannot be seen as rows or windows; other dimensions would do")
-    return Value(where, source.home)
+    return seen
