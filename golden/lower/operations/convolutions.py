@@ -259,7 +259,7 @@ def _takes_windows(net, x, weights, window, pixels, after):
     """Whether windows can follow such a convolution of a node's images before anything is stored."""
     way, across = _way(net, x, weights, window, 1, pixels, after), pixels[1]
     if way is turned:
-        return windows_fit(net.build, weights, window.size, window.stride[0], across, after)
+        return windows_fit(net.build, weights, window.size[0], window.stride[0], across, after)
     return way is convolution and bands_fit(net.build, net.graph.results[x].shape, weights, window.size, window.stride,
                                             window.padding, window.dilation, across, after)
 

@@ -73,19 +73,13 @@ def lines_fit(build: Builder, weights: Weights, dilation: Sequence[int], across:
             and 4 * terms * words <= build.v.size and 4 * (2 + operands) * across * cut.columns <= build.v.size)
 
 
-def windows_fit(build: Builder, weights: Weights, size: Sequence[int], stride: int, across: int, after: After) -> bool:
-    """Whether V and X have room for lines of so many patches as windows have, and commands take them: of one image,
-    patches of ``size`` that are ``stride`` lines apart.
-    """
-    return _together_fit(build, plan(build, weights), weights, (size[0], stride), across, after)
+def windows_fit(build: Builder, weights: Weights, tall: int, stride: int, across: int, after: After) -> bool:
+    """Whether the lines of patches that windows behind them have are one command, and V and X hold them twice.
 
-
-def _together_fit(build, cut, weights, down, pixels, after):
-    """Whether the fewest lines of patches of images side by side, so many pixels, are one command, and V and X hold
-    them twice; ``down`` is how high a patch is, and how far from the next.
+    Patches are ``tall`` lines high, ``stride`` lines apart, and so many ``across``, of one image or several.
     """
-    (tall, stride), lines, words = down, after.step[0], words_of(build, 1, pixels)
-    return (lines * pixels <= build.accelerator.core.depth and lines * pixels * cut.columns <= after.share
+    cut, lines, words = plan(build, weights), after.step[0], words_of(build, 1, across)
+    return (lines * across <= build.accelerator.core.depth and lines * across * cut.columns <= after.share
             and 4 * weights.terms // tall * words * ((lines - 1) * stride + tall) <= build.v.size
             and 2 * lines * words * build.lanes * cut.tiles * weights.wide.digits <= build.x.size)
 
@@ -120,7 +114,7 @@ def _together(build, lines, cores, targets, part, after):
     # Images that come together, where there is one group: fewer if lines come again for those below.
     beside = max(each for each in range(1, min(n, GROUPS) + 1 if single else 2) if each == 1 or (
         16 * terms * words_of(build, each, ow) <= build.v.size
-        and _together_fit(build, cut, cores[0].weights, (kh, lines.stride[0]), each * ow, after)))
+        and windows_fit(build, cores[0].weights, kh, lines.stride[0], each * ow, after)))
     planes, across = (beside, beside * ow) if single else (len(cores), ow)    # pixels of a command's line
     words = words_of(build, planes, ow)                    # of a term of a line of patches of all
     pixels, line = words * build.lanes, kw * channels * words    # words of X, and of V of a line of pixels
