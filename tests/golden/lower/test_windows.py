@@ -14,17 +14,7 @@ from tests.cases import sweep
 
 from .products.test_on_chip import machine
 from .running import checked
-
-
-class Of(nn.Module):
-    """A function of layers as a model."""
-
-    def __init__(self, function, *parts):
-        super().__init__()
-        self.function, self.parts = function, nn.ModuleList(parts)
-
-    def forward(self, *inputs):
-        return self.function(*self.parts, *inputs)
+from .test_lowering import Of
 
 
 def conv(channels, outs, size=3, **more):
