@@ -29,7 +29,6 @@ _ZIG = ("cc", "-target", "riscv32-freestanding-none", "-mcpu=generic_rv32+m", "-
 _FLAGS = ("-std=c99", "-O2", "-ffreestanding", "-fno-builtin", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
           "-Wno-int-to-pointer-cast", "-static")
 #: Of an ELF of 32 bits with the lowest byte first: its head, and one of its program headers, of which 1 is loaded.
-NONE: Mapping[str, str] = MappingProxyType({})
 _HEAD, _SEGMENT, _LOAD = struct.Struct("<16s2H5I6H"), struct.Struct("<8I"), 1
 
 
@@ -43,7 +42,7 @@ def compiler() -> list[str]:
 
 
 def build(accelerator: Accelerator, sources: Sequence[Path] = (*DIGITS, PICORV32 / "main.c"), *,
-          sections: Path = PICORV32 / "sections.ld", headers: Mapping[str, str] = NONE) -> Path:
+          sections: Path = PICORV32 / "sections.ld", headers: Mapping[str, str] = MappingProxyType({})) -> Path:
     """The ELF of firmware for an accelerator, in a cache; BuildError if it cannot be made.
 
     Parameters
