@@ -28,19 +28,16 @@ class Board:
     title : str
     devices : dict of str to Device
         FPGAs that it comes with, the largest last.
-    memory : int
-        Bytes of its DRAM.
     """
     title: str
     devices: Mapping[str, Device]
-    memory: int
 
 
 _ECP5 = {"LFE5U-12F": Device(24288, 56), "LFE5U-25F": Device(24288, 56), "LFE5U-45F": Device(43848, 108),
          "LFE5U-85F": Device(83640, 208)}
 #: Bytes of ROM and of RAM on chip.
 ROM, RAM = 0x4000, 0x2000
-BOARDS = {"ulx3s": Board("ULX3S", _ECP5, 32 << 20)}
+BOARDS = {"ulx3s": Board("ULX3S", _ECP5)}
 #: What LiteX's part takes: VexRiscv with its caches, 16 KiB of ROM and 8 of RAM, controller, bus; LUTs by its makers'
 #: figures, with nothing to spare.
 SYSTEM = Device(5000, 16)
