@@ -20,16 +20,15 @@ from hbfp.golden.spec.dispatch import ADDRESS_RANGE, COUNTER_RANGE, DEPTH_RANGE,
 from hbfp.golden.spec.networks import COPIES, PORTS_RANGE
 from hbfp.golden.spec.networks import WIDTH_RANGE as PAYLOAD_RANGE
 from hbfp.golden.spec.vector import BEATS_RANGE, LANES_RANGE, REGISTERS_RANGE
-from hbfp.manifest import FILE
 from hbfp.options import OPTIONS, add_design_options, design_from_args, system_from_args
 from hbfp.system import Accelerator
 from hbfp.values import choice, flag, number, refuse, shown, whole, writable_folder
 
-from . import memory_list, sdc
+from . import sdc
 from .readable import DEFAULT, TEXTS
 from .tops import TOPS, make_top
 from .units import CORE_UNITS, FREE_UNITS, make_part, make_unit, options_of
-from .write import emit
+from .write import texts, write_files
 
 EXAMPLES = """\
 examples:
@@ -165,10 +164,11 @@ def _prepare_part(args):
 def _write(component, folder, design=None, beside=None, **more):
     """Emit into a folder and say what was written."""
     gc.disable()    # millions of small objects live to the end: the collector would only walk them
-    found = emit(component, folder, design, beside=beside, **more)
-    print(f"{folder / found.verilog}: {len(found.modules)} modules, top {found.top}")
-    lists = [name for name in (memory_list.JSON, memory_list.TEXT) if any(row.shape for row in found.modules.values())]
-    for name in (FILE, *(beside or {}), *lists, *([found.constraints["file"]] if found.constraints else [])):
+    found, files = texts(component, design, beside=beside, **more)
+    write_files(folder, files)
+    verilog, *others = files
+    print(f"{folder / verilog}: {len(found.modules)} modules, top {found.top}")
+    for name in others:
         print(f"{folder / name}")
 
 

@@ -42,10 +42,10 @@ def write_files(folder: str | os.PathLike[str], texts: Mapping[str, str]) -> Non
         raise cannot("written", "out", folder, error.strerror or str(error)) from None
 
 
-def emit(component: Component, folder: str | os.PathLike[str], design: Design | None = None, blackbox: bool = False,
-         beside: Mapping[str, str] | None = None, period: float | None = None, style: str = DEFAULT,
-         **more: Any) -> Manifest:
-    """Convert a component and write its files; return the manifest, with ``more`` of its fields.
+def texts(component: Component, design: Design | None = None, blackbox: bool = False,
+          beside: Mapping[str, str] | None = None, period: float | None = None, style: str = DEFAULT,
+          **more: Any) -> tuple[Manifest, dict[str, str]]:
+    """Convert a component: the manifest, with ``more`` of its fields, and its files, name -> text, the Verilog first.
 
     With ``blackbox`` memories have no bodies, and the manifest lists them. Where there are memories, files beside the
     Verilog list them (:mod:`gen.memory_list`). ``beside`` are further files, name -> text.
@@ -54,7 +54,7 @@ def emit(component: Component, folder: str | os.PathLike[str], design: Design | 
     Raises
     ------
     OptionError
-        If there is no clock to constrain, or a file cannot be written.
+        If there is no clock to constrain.
     """
     emitter = Emitter()
     top = emitter.convert(component)
@@ -72,5 +72,4 @@ def emit(component: Component, folder: str | os.PathLike[str], design: Design | 
             raise refuse("period", f"{period:g}", f"must not be given, {top} has no clock")
         files[more["constraints"]["file"]] = sdc.constraints(text, top, more["constraints"])
     found = manifest(emitter, top, text, design, **more)
-    write_files(folder, {found.verilog: text, FILE: found.text(), **files})
-    return found
+    return found, {found.verilog: text, FILE: found.text(), **files}

@@ -18,10 +18,8 @@ from hbfp.options import add_system_options, system_from_args
 from hbfp.system import Accelerator
 from hbfp.values import OptionError, choice, number, readable_file, refuse, writable_folder
 
-from ..emit import Emitter
-from ..manifest import memories
 from ..tops import TOPS, make_top
-from ..write import emit
+from ..write import texts, write_files
 from . import boards
 from .boards import BOARDS
 
@@ -57,8 +55,8 @@ def prepare(args: argparse.Namespace) -> Callable[[], None]:
     rom = [] if args.firmware is None else _words(args.firmware, readable_file("firmware", args.firmware).read_bytes())
     system = system_from_args(args, Accelerator)
     folder = writable_folder("out", output("soc", system.name) if args.out is None else args.out)
-    make_top("accelerator", system)
-    return partial(_write, system, board, None if args.simulated else device, 1e6 * clock, rom, folder)
+    top = make_top("accelerator", system)
+    return partial(_write, system, top, board, None if args.simulated else device, 1e6 * clock, rom, folder)
 
 
 def _words(name, data):
@@ -69,21 +67,21 @@ def _words(name, data):
     return [int.from_bytes(data[at:at + 4], "little") for at in range(0, len(data), 4)]
 
 
-def _write(system, board, device, frequency, rom, folder):
+def _write(system, top, board, device, frequency, rom, folder):
     """Emit the accelerator and the system, and say what was written; OptionError if the board's FPGA is too small."""
     if (line := lacking("litex")) is not None:
         raise OptionError(line)
+    kind = TOPS["accelerator"]
+    parameters = {name: getattr(system, name) for name in kind.options}
+    found, files = texts(top, system.core, unit="accelerator", parameters=parameters, beside=kind.beside(system),
+                         **kind.facts(system))
     if device is not None:
-        emitter = Emitter()
-        found = memories(emitter, emitter.convert(make_top("accelerator", system)))
-        if (line := boards.lacking(board, device, boards.needed(found.values(), system))) is not None:
+        need = boards.needed(found.memories.values(), system)
+        if (line := boards.lacking(board, device, need)) is not None:
             raise refuse("device", device, line)
     from .target import write  # loads LiteX
 
-    kind = TOPS["accelerator"]
-    parameters = {name: getattr(system, name) for name in kind.options}
-    found = emit(make_top("accelerator", system), folder, system.core, unit="accelerator", parameters=parameters,
-                 beside=kind.beside(system), **kind.facts(system))
+    write_files(folder, files)
     names = write(found, device, frequency, rom, Path(folder).resolve())
     for name in (found.verilog, FILE, *names):
         print(folder / name)
