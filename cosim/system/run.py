@@ -1,7 +1,6 @@
-"""A program on a CPU beside the accelerator: firmware, network and images in one memory, and what came of it."""
+"""A program on a CPU beside the accelerator: firmware, network and images in one memory."""
 
 import ctypes
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,42 +9,20 @@ import numpy as np
 from hbfp import files
 from hbfp.program import Program
 
-from ..accelerator.device import VERILATE, BusError, Timing
+from ..accelerator.device import VERILATE, Timing
 from ..emit import emit_accelerator
-from ..simulate.model import Model
 from ..simulate.verilator import BuildError, Progress, build_library
 from . import firmware
+from .running import LIMIT, Ran, Running
 from .task import Task
 from .top import system
 
 #: Where the firmware finds what it is to do.
 BOARD = 0x10_0000
-#: Cycles at a time.
-_STRETCH = 1_000_000
 #: What Verilator says of picorv32.v.
 _PICORV32 = ("-Wno-TIMESCALEMOD", "-Wno-PINMISSING")
-_ENDED, _LIMIT, _BROKEN, _TRAPPED, _OUTSIDE = range(5)
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What came of firmware.
-
-    Attributes
-    ----------
-    said : str
-        What it has printed.
-    code : int
-        What it has returned.
-    cycles : int
-        From reset to its end.
-    scores : ndarray of float32
-        The network's output.
-    """
-    said: str
-    code: int
-    cycles: int
-    scores: np.ndarray
+#: Further ends of it.
+_BROKEN, _TRAPPED, _OUTSIDE = range(LIMIT + 1, LIMIT + 4)
 
 
 def picorv32() -> Path:
@@ -56,7 +33,7 @@ def picorv32() -> Path:
     return Path(found.origin).parent / "verilog" / "picorv32.v"
 
 
-class System(Model):
+class System(Running):
     """A Verilated system of CPU and accelerator, behind its reset.
 
     Parameters
@@ -94,25 +71,12 @@ class System(Model):
             ("said", text_, [handle]), ("complaint", text_, [handle])),
             memory.ctypes.data, len(memory), accelerator.burst, timing.latency, timing.bandwidth)
 
-    def run(self, limit: int) -> tuple[int, str]:
-        """Go on until the firmware ends, ``limit`` cycles at most: what it returns, and what it has printed.
-
-        Raises
-        ------
-        BusError
-            If it does not end, does what is illegal, or a rule of AXI is broken.
-        """
-        status = _LIMIT
-        while status == _LIMIT and self.cycle < limit:
-            status = self._library.sim_run(self._handle, min(_STRETCH, limit - self.cycle))
-        said = self._library.sim_said(self._handle).decode()
-        if status != _ENDED:
-            address = self._library.sim_address(self._handle)
-            raise BusError(f"Cycle {self.cycle}: " + {
-                _LIMIT: "the firmware has not ended", _TRAPPED: "the CPU has stopped at an illegal instruction",
+    def _broken(self, status):
+        """Why firmware has not ended: also what is illegal, and a rule of AXI that is broken."""
+        address = self._library.sim_address(self._handle)
+        return {_TRAPPED: "the CPU has stopped at an illegal instruction",
                 _OUTSIDE: f"the CPU asks for address 0x{address:x}, where nothing is",
-                _BROKEN: self._library.sim_complaint(self._handle).decode()}[status])
-        return self._library.sim_code(self._handle), said
+                _BROKEN: self._library.sim_complaint(self._handle).decode()}.get(status) or super()._broken(status)
 
 
 def recognise(program: Program, images: np.ndarray, classes: np.ndarray, *, interrupts: bool = True,

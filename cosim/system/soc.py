@@ -11,20 +11,17 @@ from hbfp import describe, files, generator
 from hbfp.program import Program
 from hbfp.system import Accelerator
 
-from ..accelerator.device import VERILATE, BusError
+from ..accelerator.device import VERILATE
 from ..emit import EmitError
-from ..simulate.model import Model
 from ..simulate.verilator import Progress, build_library
 from . import firmware
-from .run import Ran
+from .running import Ran, Running
 from .task import Task
 
 #: Where CPU and accelerator see the SDRAM; and in its first page, the word that says that all is there.
 MEMORY, READY, AT_READY = 0x4000_0000, 0x4452_4148, 0xFFC
 #: Bytes of the ROM; and of a row of all banks of the SDRAM.
 _ROM, _ROW = 0x4000, 4096
-_STRETCH = 1_000_000
-_ENDED = 0
 #: Verilog of others, which is not written for Verilator's rules of style.
 _FOREIGN = ("-Wno-lint", "-Wno-style", "-Wno-COMBDLY")
 
@@ -57,7 +54,7 @@ def opened(text: str) -> tuple[str, str]:
     return text, "".join(f"#define {word} {name}\n" for word, name in zip(words, names, strict=True))
 
 
-class Soc(Model):
+class Soc(Running):
     """A Verilated system, in its reset's end.
 
     Parameters
@@ -91,24 +88,6 @@ class Soc(Model):
             ("run", number, [handle, u64]), ("code", u32, [handle]), ("said", ctypes.c_char_p, [handle]),
             ("fetch", None, [handle, handle, u64])),
             rom.ctypes.data, len(rom) // 4, memory.ctypes.data, len(memory))
-
-    def run(self, limit: int) -> tuple[int, str]:
-        """Go on until the firmware ends, ``limit`` cycles at most: its result, and what it has said.
-
-        Raises
-        ------
-        BusError
-            If it does not end.
-        """
-        while self.cycle < limit:
-            if self._library.sim_run(self._handle, min(_STRETCH, limit - self.cycle)) == _ENDED:
-                return self._library.sim_code(self._handle), self.said
-        raise BusError(f"Cycle {self.cycle}: the firmware has not ended")
-
-    @property
-    def said(self) -> str:
-        """What the firmware has said so far."""
-        return self._library.sim_said(self._handle).decode(errors="replace")
 
     def fetch(self, size: int) -> np.ndarray:
         """The first bytes of the SDRAM."""
