@@ -95,10 +95,13 @@ def digest(name):
 
 @pytest.fixture(params=[each.name for each in compiled.levels()[1:]] or ["none"])
 def other(request, monkeypatch):
-    """The kernels of a level that is not the best of this machine."""
+    """The kernels of a level that is not the best of this machine, compiled in a third of the time (-O1); the slow
+    test below has them as they are used.
+    """
     which = next((each for each in compiled.LEVELS if each.name == request.param), None)
     if which is None:
         pytest.skip("the machine has one level alone")
+    monkeypatch.setattr(compiled, "_FLAGS", tuple("-O1" if flag == "-O3" else flag for flag in compiled._FLAGS))
     loaded = kernels.load(compiled.file(which))
 
     def use():
