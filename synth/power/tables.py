@@ -8,7 +8,8 @@ import numpy as np
 
 from hbfp.values import refuse
 
-from .liberty import Arc, Cell, Powers, Table, evaluate
+from ..tools.liberty import evaluate
+from .liberty import Arc, Cell, Powers, Table
 
 #: Most inputs of a cell: states of them are listed one by one.
 MOST_INPUTS = 8

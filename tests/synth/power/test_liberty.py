@@ -1,4 +1,7 @@
-"""Liberty's tables: units, interpolation, conditions and functions, by hand on a library of two cells."""
+"""Liberty's tables: units, interpolation, conditions and functions, by hand on a library of two cells.
+
+Covers: synth/tools/liberty.py.
+"""
 
 import itertools
 import re
@@ -7,7 +10,8 @@ import numpy as np
 import pytest
 
 from hbfp.values import OptionError
-from synth.power.liberty import evaluate, read
+from synth.power.liberty import read
+from synth.tools.liberty import evaluate
 
 TEXT = """\
 /* two cells { */
