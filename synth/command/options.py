@@ -15,7 +15,7 @@ from hbfp.values import JOBS_RANGE, choice, number, refuse, several, whole, word
 
 from ..compare.baselines import BASELINES
 from ..measure.memories import BIT_RANGE
-from ..tools import library, recipes
+from ..tools import adders, library, recipes
 from ..tools.library import Library
 
 RECIPES = recipes.CELL_RECIPES + recipes.GENERIC_RECIPES
@@ -97,6 +97,8 @@ def choose_target(recipe: str | None, liberty: str | os.PathLike[str] | None) ->
     recipe = recipe or ("area" if cells else "generic")
     if recipe in recipes.CELL_RECIPES and not cells:
         raise refuse("recipe", recipe, "needs a cell library: python -m synth fetch, or --liberty FILE")
+    if recipe == "adders" and cells and not adders.full_adder(cells):
+        raise refuse("recipe", recipe, f"needs a full adder, which {cells.name} does not have")
     return recipe, cells
 
 

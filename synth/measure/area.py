@@ -13,7 +13,7 @@ from hbfp.design import Design
 from hbfp.manifest import Manifest, Module
 from hbfp.values import OptionError
 
-from ..tools import recipes, yosys
+from ..tools import adders, recipes, yosys
 from ..tools.errors import SynthError
 from ..tools.library import Library
 from . import memories, partition
@@ -173,11 +173,22 @@ def figures(stat: Path, top: str, library: Library | None) -> Figures:
 
 
 def synthesise(unit: partition.Unit, recipe: str, library: Library | None = None) -> Path:
-    """The folder with logs, ``stat.json`` and ``mapped.v`` of a unit."""
+    """The folder with logs, ``stat.json`` and ``mapped.v`` of a unit; of several scripts, that of the smallest."""
+    folders = [_synthesised(unit, name, library) for name in recipes.tried(recipe)
+               if name != "adders" or adders.KIND in unit.verilog]
+    return min(folders, key=lambda folder: figures(folder / "stat.json", unit.top, library).area)
+
+
+def _synthesised(unit, recipe, library):
+    """The folder of one script."""
+    cell = adders.full_adder(library) if recipe == "adders" else None
+    mapped = adders.techmap(cell) if cell else ""
     script = recipes.script(recipe, "unit.v", unit.top, "cells.lib")
 
     def make(folder):
         (folder / "unit.v").write_text(unit.verilog)
+        if mapped:
+            (folder / recipes.MAP).write_text(mapped)
         if library:
             shutil.copyfile(library.path, folder / "cells.lib")
         yosys.run(script, folder)
@@ -185,7 +196,7 @@ def synthesise(unit: partition.Unit, recipe: str, library: Library | None = None
             (folder / "cells.lib").unlink()
 
     _, version = yosys.find()
-    key = files.key(version, script, library.sha256 if library else "", unit.verilog)
+    key = files.key(version, script, library.sha256 if library else "", unit.verilog, *[mapped] * bool(mapped))
     return entries.entry(files.cache("synth") / f"unit-{key}", make)
 
 

@@ -41,3 +41,15 @@ cell (DFF) {
 }
 }
 """
+#: A full adder whose sum is a complement, and the library with it.
+FULL_ADDER = """\
+cell (PLUS) {
+  area : 100;
+  pin(P) { direction : input; }
+  pin(Q) { direction : input; }
+  pin(R) { direction : input; }
+  pin(ODD) { direction : output; function : "(!(P^Q^R))"; }
+  pin(MOST) { direction : output; function : "(P Q)+(R (P+Q))"; }
+}
+"""
+ADDING = LIBERTY.replace("cell (DFF)", FULL_ADDER + "cell (DFF)")

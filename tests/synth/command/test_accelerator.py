@@ -16,7 +16,7 @@ SMALL = ["--rows", "8", "--block", "1,8", "--depth", "32", "--row-words", "4"]
 
 
 @pytest.mark.parametrize("words, line", [
-    (["--recipe", "ecp5"], "--recipe ecp5: must be one of area, stock, speed, generic"),
+    (["--recipe", "ecp5"], "--recipe ecp5: must be one of area, adders, stock, speed, generic"),
     (["--v-words", "96"], "--v-words 96: must be a power of two"),
     (["--memory-bit", "x"], "--memory-bit x: must be 0 to 100")])
 def test_wrong_option(capsys, words, line):

@@ -13,7 +13,7 @@ from tests.synth.tiny import LIBERTY
 
 
 @pytest.mark.parametrize("words, line", [
-    (["--recipe", "best"], "--recipe best: must be one of area, stock, speed, generic"),
+    (["--recipe", "best"], "--recipe best: must be one of area, adders, stock, speed, generic"),
     (["--jobs", "0"], "--jobs 0: must be 1 to 4096"),
     (["--against", "fp32,fp64"], "--against fp64: must be of fp32, fma, bf16, fp16, int"),
     (["--mantissa", "99"], "--mantissa 99: must be 2 to 16"),
@@ -53,6 +53,14 @@ def test_lists_of_libraries_and_recipes(monkeypatch, tmp_path):
     for words in ("all", ",".join(map(str, paths))):
         assert [(recipe, cells.name) for recipe, cells in choose_targets("area,speed", words)] == expected
     assert choose_targets("generic", "all") == [("generic", None)]
+
+
+def test_adders_need_a_full_adder(capsys, tmp_path):
+    (tmp_path / "cells.lib").write_text(LIBERTY)
+    with pytest.raises(SystemExit, match=r"^2$"):
+        main(["--recipe", "adders", "--liberty", str(tmp_path / "cells.lib"), "--out", str(tmp_path / "out")])
+    assert capsys.readouterr().err == ("python -m synth: error: --recipe adders: needs a full adder, which tiny does "
+                                       "not have\n")
 
 
 def test_recipe_without_library(capsys, monkeypatch, tmp_path):

@@ -9,7 +9,7 @@ from synth.__main__ import main
 
 
 @pytest.mark.parametrize("words, line", [
-    (["--recipe", "ecp5"], "--recipe ecp5: must be one of area, stock, speed, generic"),
+    (["--recipe", "ecp5"], "--recipe ecp5: must be one of area, adders, stock, speed, generic"),
     (["--mantissa", "1"], "--mantissa 1: must be 2 to 16")])
 def test_wrong_netlist_option(capsys, words, line):
     with pytest.raises(SystemExit) as caught:

@@ -10,7 +10,7 @@ from synth.tools import yosys
 from synth.tools.errors import SynthError
 from synth.tools.library import load
 from tests.cases import slow
-from tests.synth.tiny import LIBERTY
+from tests.synth.tiny import ADDING, LIBERTY
 
 from . import equivalence
 from .equivalence import mapped_units, prove_equal
@@ -33,6 +33,15 @@ def test_netlist_of_library_cells_equals_verilog(tmp_path):
     (tmp_path / "cells.lib").write_text(LIBERTY)
     for unit, mapped in parts("element_m4", "area", load(tmp_path / "cells.lib")):
         assert "  NAND2 " in mapped and "module NAND2(" in mapped
+        prove_equal(unit, mapped)
+
+
+def test_netlist_of_a_library_s_full_adders_equals_verilog(tmp_path):
+    """A cheap one is in use, a dear one is not."""
+    for price, times in ((60, True), (600, False)):
+        (tmp_path / f"{price}.lib").write_text(ADDING.replace("area : 100", f"area : {price}"))
+        (unit, mapped), = parts("element_m4", "adders", load(tmp_path / f"{price}.lib"))
+        assert ("  PLUS " in mapped and "module PLUS(" in mapped) is times
         prove_equal(unit, mapped)
 
 
