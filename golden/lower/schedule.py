@@ -107,6 +107,8 @@ class Schedule:
         The same of all so far.
     tape : list of Emission or None
         If there is one, what is emitted goes there, and not yet into the program.
+    emitted : list of (int, Emission) or None
+        If there is one, the number of each instruction of the program, and what it is from.
     heard : callable or None
         Is told opcode, values and writes of each instruction in the order in which layers emit them.
     """
@@ -116,6 +118,7 @@ class Schedule:
         self.instructions: list[Instruction] = []
         self.moved: list[tuple[Span, int]] = []
         self.tape: list[Emission] | None = None
+        self.emitted: list[tuple[int, Emission]] | None = None
         self.heard: Callable[[Opcode, Mapping[str, int], Iterable[Span]], None] | None = None
         self.kind = ""
         self.kinds: list[str] = []
@@ -136,6 +139,9 @@ class Schedule:
         if self.tape is not None:
             self.tape.append(Emission(opcode, values, tuple(reads), writes, self.kind))
             return
+        reads = tuple(reads)
+        if self.emitted is not None:
+            given = Emission(opcode, values, reads, writes, self.kind)
         unit = Unit(opcode)
         uses = [(span, False) for span in reads] + [(span, True) for span in writes]
         for span, _ in uses:
@@ -151,6 +157,8 @@ class Schedule:
             self._append(Opcode.NOP, {"unit": int(unit)}, unit, waits[:WAITS])
             waits = waits[WAITS:]
         self._append(opcode, dict(values), unit, waits)
+        if self.emitted is not None:
+            self.emitted.append((len(self.instructions) - 1, given))
         mine = _with(_NONE, unit, len(self._known[unit]) - 1)
         for span, write in uses:
             self._uses[span.memory].note(span, write, mine)

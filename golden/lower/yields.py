@@ -104,6 +104,8 @@ def followed(words: Iterable[int | None], length: int) -> tuple[Uses, int]:
             uses.write(_LENGTH)
         elif f["kind"] in (Kind.SET, Kind.ARGUMENT):
             uses.write(("scalar", word >> 32 & 15))
+        elif f["kind"] in (Kind.KEY, Kind.PLACE):
+            uses.write(("drop", f["kind"]))
         else:
             _operate(uses, f, length)
     return uses, length
@@ -114,6 +116,8 @@ def _operate(uses, f, length):
     whole = f["kind"] == Kind.VECTOR
     if whole:
         uses.read(_LENGTH)
+        for kind in (Kind.KEY, Kind.PLACE) if f["drop"] else ():
+            uses.read(("drop", kind))
     for name in "abc":
         if f[f"{name}_source"] == Source.REGISTER:
             uses.read(("register", f[name]), length)

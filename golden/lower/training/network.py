@@ -21,6 +21,7 @@ from ..graph import named
 from ..lowering import Lowered, finished
 from ..memory import Value
 from ..network import Network
+from ..reordered import reordered
 from ..schedule import Span
 from ..tensors import channels_last
 from . import updates
@@ -191,22 +192,23 @@ class StepNetwork(Network):
         self.known_as(name, value, result, channels_last(result.dim()), role)
 
 
-def program_of(accelerator: Accelerator, several: Sequence["Made"], shared: bool = False) -> tuple[Lowered, range]:
+def program_of(accelerator: Accelerator, several: Sequence["Made"], shared: bool = False, reorders: bool = False
+               ) -> tuple[Lowered, range]:
     """One program of steps of several models, and the bytes of DRAM that are the first place of what comes with one.
 
     What optimisers tell it are arguments if there are enough, and else numbers in DRAM, which come with a batch. A
-    batch that is ``shared`` is there once.
+    batch that is ``shared`` is there once. ``reorders`` as of :func:`~.job.lower_job_step`.
     """
     overlaps = len(several) == 1 and accelerator.v_words >= BESIDE
     try:
-        return _program_of(accelerator, several, overlaps, shared)
+        return _program_of(accelerator, several, overlaps, shared, reorders)
     except LoweringError:                                  # it may need all of V
         if not overlaps:
             raise
-        return _program_of(accelerator, several, False, shared)
+        return _program_of(accelerator, several, False, shared, reorders)
 
 
-def _program_of(accelerator, several, overlaps, shared):
+def _program_of(accelerator, several, overlaps, shared, reorders):
     """The same, with gradients of weights beside other layers or without."""
     build = Builder(accelerator, several[0].values, holds=True)
     told = [word for each in several for word in each.reference.values()]
@@ -228,6 +230,13 @@ def _program_of(accelerator, several, overlaps, shared):
                             (Span("DRAM", place.stop, place.stop + len(place)), NEXT)]
     for each in networks:
         each.place = place
+    build.schedule.emitted = [] if reorders else None
     lowered = finished(build, networks)
+    if reorders:
+        found, schedule = reordered(lowered.program, build.schedule.emitted or [], build.schedule)
+        lowered.program, lowered.kinds = found.program, tuple(schedule.kinds)
+        for each in networks:
+            each.choices = [replace(choice, instruction=int(found.numbers[choice.instruction]))
+                            for choice in each.choices]
     lowered.program = replace(lowered.program, arguments=arguments if table is None else arguments[:NEXT])
     return lowered, place

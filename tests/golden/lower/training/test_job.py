@@ -94,7 +94,7 @@ def test_a_batch_that_models_share_is_there_once(short):
 
 def test_sums_of_rows_longer_than_the_vector_units_are_cut():
     """Rows have 4 words at most; biases of 40 numbers have 5: no two of them fit a row, but what is left of them."""
-    step = job([mlp(0, 40), mlp(1, 40)], [sgd(), sgd()], accelerator(row_words=4))
+    step = job([mlp(0, 40), mlp(1, 40)], [sgd(), sgd()], accelerator(row_words=4), reorders=False)
     followed(step, [[each] * 2 for each in BATCHES[:2]])
     program = step.lowered.program
     layer = next(each for each in program.layers if each.name == "backward 0.bias")
@@ -142,7 +142,7 @@ def test_several_rows_of_a_pass(adam):
     machine = accelerator(16, (1, 16), short_rows=7, row_words=8, v_words=512, x_words=512)
     models = [mlp(seed, 16) for seed in range(9)]
     step = job(models, [adamw(0.01 + number / 9) if adam else sgd(lr=0.1 / (1 + number), weight_decay=0.01)
-                        for number in range(9)], machine)
+                        for number in range(9)], machine, reorders=False)
     program = step.lowered.program
     layers = {layer.name: [each for each in program.instructions[layer.first:layer.stop]
                            if each.opcode.name == "VECTOR"] for layer in program.layers}
@@ -155,7 +155,7 @@ def test_several_rows_of_a_pass(adam):
 
 def test_words_that_layers_keep_lie_apart():
     """The bias of a model is loaded while that of the model before is still added to its results."""
-    program = job([mlp(0), mlp(1), mlp(2)], [sgd()] * 3, MACHINES["8"]).lowered.program
+    program = job([mlp(0), mlp(1), mlp(2)], [sgd()] * 3, MACHINES["8"], reorders=False).lowered.program
     drains = [next(each for each in program.instructions[layer.first:layer.stop] if each.opcode.name == "DRAIN")
               for layer in program.layers if layer.name in ("forward 0/0", "forward 1/0", "forward 2/0")]
     assert len({each["bias_base"] for each in drains}) == 3

@@ -1,0 +1,265 @@
+"""A job's instructions in another order: each where the unit that executes it is expected to come to it.
+
+A machine takes instructions in order, and waits where the queue of one unit is full. So where models take turns layer
+by layer, all of them wait in layers that keep one unit busy. Here each instruction comes as soon as what it needs is
+expected to be there, those first that most of the program still waits for. Results are the same bits: whatever reads or
+writes the same addresses keeps its order, and so do commands of the core, and parts of a program of the vector unit.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+
+from hbfp.golden.spec.vector import Kind, Reduce, Target, field_values, length_of
+from hbfp.isa.instructions import Opcode
+from hbfp.isa.vector_words import read
+from hbfp.program import Layer, Program
+
+from .rewriting import Rewritten
+from .schedule import Emission, Schedule
+from .yields import followed
+
+#: Cycles from when a unit is done with an instruction to when another sees it; more of a LOAD, whose words come late.
+_SEEN, _COMES = 5, 36
+#: From the begin of a product to its first result; cycles of an instruction of the converter beside its words.
+_FIRST, _BETWEEN = 40, 4
+#: What a VECTOR takes beside its passes, a step on scalars, and a reduction beside its beats.
+_EMPTIES, _STEP, _TREE = 12, 6, 8
+
+
+@dataclass
+class _Task:
+    """An instruction: the cycles that it keeps its unit, those until others see what it does; what it waits for, to be
+    done or to have begun; those that wait for it; and the VECTOR that has to follow it at once.
+    """
+    cycles: int
+    lag: int
+    done: set[int] = field(default_factory=set)
+    begun: set[int] = field(default_factory=set)
+    behind: list[int] = field(default_factory=list)
+    next: int | None = None
+
+
+def reordered(program: Program, emissions: Sequence[tuple[int, Emission]], moved: Schedule
+              ) -> tuple[Rewritten, Schedule]:
+    """A program in another order.
+
+    Parameters
+    ----------
+    program : Program
+        With NOPs where instructions need more waits than they hold, and a HALT.
+    emissions : sequence of (int, Emission)
+        Number of each other instruction, and what :meth:`Schedule.emit` was given for it.
+    moved : Schedule
+        Whose arguments the program has.
+
+    Returns
+    -------
+    (Rewritten, Schedule)
+        The program, and the schedule that it is from. Each run of instructions of one layer is a layer of that name;
+        the one that ends its products has them.
+    """
+    every = [each for _, each in emissions]
+    words = dict(read(program))
+    given = [words.get(number) for number, _ in emissions]
+    tasks = [_Task(*_cycles(each, own, program.accelerator)) for each, own in zip(every, given, strict=True)]
+    _same_addresses(tasks, every)
+    _commands(tasks, every)
+    _together(tasks, every, given, program.accelerator.row_words * program.accelerator.lanes)
+    made = Schedule(program.accelerator)
+    made.moved = moved.moved
+    numbers = np.full(len(program.instructions), -1, np.int64)
+    for place in _order(tasks, every):
+        made.kind = every[place].kind
+        made.emit(every[place].opcode, every[place].values, every[place].reads, every[place].writes)
+        numbers[emissions[place][0]] = len(made.instructions) - 1
+    made.halt()
+    numbers[-1] = len(made.instructions) - 1
+    layers = tuple(_runs(program, numbers, len(made.instructions)))
+    return Rewritten(replace(program, instructions=tuple(made.instructions), layers=layers), numbers), made
+
+
+def _runs(program, numbers, count):
+    """The layers of a program whose instructions have other numbers now, of which there are so many."""
+    owner, ends = np.full(count, -1), dict[int, int]()
+    for number, layer in enumerate(program.layers):
+        owner[numbers[layer.first:layer.stop]] = number
+        ends[number] = max(numbers[place] for place in range(layer.first, layer.stop)
+                           if program.instructions[place].opcode == Opcode.MULTIPLY or not layer.products)
+    for place in range(1, count):                          # a NOP goes with what stands behind it, or before
+        owner[-place - 1] = owner[-place] if owner[-place - 1] < 0 else owner[-place - 1]
+        owner[place] = owner[place - 1] if owner[place] < 0 else owner[place]
+    firsts = [0, *(np.flatnonzero(owner[1:] != owner[:-1]) + 1).tolist(), count]
+    for first, stop in pairwise(firsts):
+        layer = program.layers[owner[first]]
+        whole = first <= ends[int(owner[first])] < stop
+        yield Layer(layer.name, first, stop, layer.macs if whole else 0, layer.products if whole else ())
+
+
+def _cycles(each, words, accelerator):
+    """About how many cycles an instruction keeps its unit, and others see its results later."""
+    f, side = each.values, accelerator.core.rows
+    match each.opcode:
+        case Opcode.LOAD | Opcode.STORE:
+            return prod(f.get(f"count{n}", 1) for n in range(3)), _COMES if each.opcode == Opcode.LOAD else _SEEN
+        case Opcode.CONVERT:
+            columns, to_w = f.get("columns", 0), f.get("to_w", 0)
+            twice = 2 if columns or to_w else 1
+            return f["words"] * f["rows"] * twice + _BETWEEN + side * columns, _SEEN
+        case Opcode.WEIGHTS:
+            return side * f["tiles"] * f["repeats"], _SEEN
+        case Opcode.MULTIPLY:
+            return prod(f[name] for name in ("passes0", "passes1", "passes2", "rows0", "rows1", "columns")), _SEEN
+        case Opcode.DRAIN:
+            return f["columns"] * f["rows0"] * f["rows1"], _SEEN
+        case Opcode.VECTOR:
+            return _passes(words, f["before"] if "before" in f else 0, f["count0"] * f["count1"], accelerator), _SEEN
+    return 1, _SEEN
+
+
+def _passes(words, before, rows, accelerator):
+    """Cycles of a VECTOR of which all words behind the first are for each row."""
+    beats, found = accelerator.row_words, _EMPTIES
+    for place, word in enumerate(words):
+        f = field_values(word or 0)
+        if f["kind"] == Kind.LENGTH:
+            elements, several = length_of(word)
+            beats = several or -(-elements // accelerator.lanes)
+        takes = 1
+        if f["kind"] in (Kind.VECTOR, Kind.SCALAR):
+            takes = beats + (_STEP if f["kind"] == Kind.SCALAR else _TREE if f["reduce"] != Reduce.NONE else
+                             max(0, _STEP - beats) if f["target"] == Target.REGISTER else 0)
+        found += takes * (1 if place < before else rows)
+    return found
+
+
+def _same_addresses(tasks, emissions):
+    """What reads or writes addresses waits for those that wrote them before, and who writes them for who read them."""
+    memories = {}
+    for place, each in enumerate(emissions):
+        for span, writes in (*((span, False) for span in each.reads), *((span, True) for span in each.writes)):
+            starts, pieces = memories.setdefault(span.memory, ([0], [[None, ()]]))
+            first, last = (_cut(starts, pieces, address) for address in (span.start, span.stop))
+            for writer, readers in pieces[first:last]:
+                tasks[place].done |= {writer, *(readers if writes else ())} - {None, place}
+            if writes:
+                starts[first:last], pieces[first:last] = [span.start], [[place, ()]]
+            else:
+                for piece in pieces[first:last]:
+                    piece[1] = (*piece[1], place)
+
+
+def _cut(starts, pieces, address):
+    """The number of the piece that begins at an address."""
+    place = bisect_left(starts, address)
+    if place == len(starts) or starts[place] != address:
+        place = bisect_right(starts, address)
+        starts.insert(place, address)
+        pieces.insert(place, list(pieces[place - 1]))
+    return place
+
+
+def _commands(tasks, emissions):
+    """Weights, rows and results of commands keep their order, and none is so far ahead that the core has no place."""
+    last = {Opcode.WEIGHTS: [], Opcode.MULTIPLY: [], Opcode.DRAIN: []}
+    drained = []                                           # before each product, those whose results were taken
+    for place, each in enumerate(emissions):
+        if each.opcode not in last:
+            continue
+        begun = last[each.opcode][-1:]
+        if each.opcode == Opcode.WEIGHTS:
+            begun += last[Opcode.MULTIPLY][-2:-1]
+        elif each.opcode == Opcode.MULTIPLY:
+            begun += [*last[Opcode.WEIGHTS][-1:], *(drained[-1] if drained else [])]
+            drained.append(last[Opcode.DRAIN][-1:])
+        else:
+            begun += last[Opcode.MULTIPLY][-1:]
+        tasks[place].begun |= set(begun) - tasks[place].done
+        last[each.opcode].append(place)
+
+
+def _together(tasks, emissions, given, longest):
+    """A VECTOR that reads what one before it left in the unit follows it at once; the first of several waits for all
+    that the others need and that does not need it.
+    """
+    writer, groups, length, uses = {}, [], longest, None
+    for place, each in enumerate(emissions):
+        if each.opcode != Opcode.VECTOR:
+            continue
+        uses, length = followed(given[place], length)
+        first = min((writer[what] for what in uses.reads if what in writer), default=len(groups))
+        groups[first:] = [[member for group in groups[first:] for member in group] + [place]]
+        writer = {what: min(group, first) for what, group in writer.items()} | dict.fromkeys(uses.writes, first)
+    for first, *others in groups:
+        needs = {first}
+        for place in range(first + 1, (others or [first])[-1] + 1):
+            task = tasks[place]
+            if place in others or not needs.isdisjoint(task.done | task.begun):
+                needs.add(place)
+        for before, place in zip([first, *others], others, strict=False):
+            tasks[first].done |= {each for each in tasks[place].done | tasks[place].begun if each not in needs}
+            tasks[before].next = place
+            tasks[place].done.add(before)
+
+
+def _order(tasks: Sequence[_Task], emissions: Sequence[Emission]) -> Iterable[int]:
+    """The tasks in the order in which they are expected to begin."""
+    for place, task in enumerate(tasks):
+        for each in task.done | task.begun:
+            tasks[each].behind.append(place)
+    left = [len(task.done | task.begun) for task in tasks]
+    until = _until_the_end(tasks, list(left))
+    ready, free = [0] * len(tasks), dict.fromkeys(Opcode, 0)
+    now: dict[Opcode, list[tuple[int, int]]] = {opcode: [] for opcode in Opcode}      # may begin when the unit is free
+    later: dict[Opcode, list[tuple[int, int, int]]] = {opcode: [] for opcode in Opcode}
+    follows, chained = None, {task.next for task in tasks}
+
+    def there(place):
+        if place not in chained:
+            heappush(later[emissions[place].opcode], (ready[place], -until[place], place))
+
+    def next_of(opcode):
+        """When the unit begins its next, and which that is."""
+        soon, late = now[opcode], later[opcode]
+        if opcode == Opcode.VECTOR and follows is not None:
+            return None if left[follows] else (max(free[opcode], ready[follows]), -until[follows], follows)
+        while late and late[0][0] <= free[opcode]:
+            heappush(soon, heappop(late)[1:])
+        return (free[opcode], *soon[0]) if soon else late[0] if late else None
+    for place, count in enumerate(left):
+        if not count:
+            there(place)
+    for _ in tasks:
+        begins, _, place = min(found for opcode in Opcode if (found := next_of(opcode)) is not None)
+        opcode, task = emissions[place].opcode, tasks[place]
+        if place not in chained:
+            heappop(now[opcode]) if now[opcode] else heappop(later[opcode])
+        free[opcode] = begins + task.cycles
+        follows = task.next if opcode == Opcode.VECTOR else follows
+        yield place
+        for each in task.behind:
+            at = free[opcode] + task.lag
+            if place in tasks[each].begun:
+                at = begins + (_FIRST if opcode == Opcode.MULTIPLY else _SEEN)
+            ready[each], left[each] = max(ready[each], at), left[each] - 1
+            if not left[each]:
+                there(each)
+
+
+def _until_the_end(tasks, left):
+    """About how many cycles lie between the begin of each task and the end of all that waits for it."""
+    order, found = [place for place, count in enumerate(left) if not count], [0] * len(tasks)
+    for place in order:
+        for each in tasks[place].behind:
+            left[each] -= 1
+            if not left[each]:
+                order.append(each)
+    for place in reversed(order):
+        found[place] = tasks[place].cycles + tasks[place].lag + max(
+            (found[each] for each in tasks[place].behind), default=0)
+    return found
