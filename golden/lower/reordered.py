@@ -7,6 +7,7 @@ writes the same addresses keeps its order, and so do commands of the core, and p
 """
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
@@ -15,7 +16,7 @@ from math import prod
 
 import numpy as np
 
-from hbfp.golden.spec.vector import Kind, Reduce, Target, field_values, length_of
+from hbfp.golden.spec.vector import Kind, Reduce, Source, Target, field_values, length_of
 from hbfp.isa.instructions import Opcode
 from hbfp.isa.vector_words import read
 from hbfp.program import Layer, Program
@@ -28,17 +29,21 @@ from .yields import followed
 _SEEN, _COMES = 5, 36
 #: From the begin of a product to its first result; cycles of an instruction of the converter beside its words.
 _FIRST, _BETWEEN = 40, 4
+#: Cycles in which ports and the bus have so many words.
+_SHARE = 16
 #: What a VECTOR takes beside its passes, a step on scalars, and a reduction beside its beats.
 _EMPTIES, _STEP, _TREE = 12, 6, 8
 
 
 @dataclass
 class _Task:
-    """An instruction: the cycles that it keeps its unit, those until others see what it does; what it waits for, to be
-    done or to have begun; those that wait for it; and the VECTOR that has to follow it at once.
+    """An instruction: the cycles that it keeps its unit, those until others see what it does, and words that it moves
+    by what units share; what it waits for, to be done or to have begun; those that wait for it; and the VECTOR that has
+    to follow it at once.
     """
     cycles: int
     lag: int
+    moves: dict[str, int]
     done: set[int] = field(default_factory=set)
     begun: set[int] = field(default_factory=set)
     behind: list[int] = field(default_factory=list)
@@ -67,7 +72,7 @@ def reordered(program: Program, emissions: Sequence[tuple[int, Emission]], moved
     every = [each for _, each in emissions]
     words = dict(read(program))
     given = [words.get(number) for number, _ in emissions]
-    tasks = [_Task(*_cycles(each, own, program.accelerator)) for each, own in zip(every, given, strict=True)]
+    tasks = [_task(each, own, program.accelerator) for each, own in zip(every, given, strict=True)]
     _same_addresses(tasks, every)
     _commands(tasks, every)
     _together(tasks, every, given, program.accelerator.row_words * program.accelerator.lanes)
@@ -101,32 +106,37 @@ def _runs(program, numbers, count):
         yield Layer(layer.name, first, stop, layer.macs if whole else 0, layer.products if whole else ())
 
 
-def _cycles(each, words, accelerator):
-    """About how many cycles an instruction keeps its unit, and others see its results later."""
+def _task(each, words, accelerator):
+    """About how long an instruction keeps its unit, and what it moves by the ports of V and the bus."""
     f, side = each.values, accelerator.core.rows
     match each.opcode:
         case Opcode.LOAD | Opcode.STORE:
-            return prod(f.get(f"count{n}", 1) for n in range(3)), _COMES if each.opcode == Opcode.LOAD else _SEEN
+            words = prod(f.get(f"count{n}", 1) for n in range(3))
+            if each.opcode == Opcode.STORE:
+                return _Task(words, _SEEN, {"bus": words, "read": words})
+            return _Task(words, _COMES, {"bus": words, "write": words})
         case Opcode.CONVERT:
             columns, to_w = f.get("columns", 0), f.get("to_w", 0)
-            twice = 2 if columns or to_w else 1
-            return f["words"] * f["rows"] * twice + _BETWEEN + side * columns, _SEEN
+            words = f["words"] * f["rows"] * (2 if columns or to_w else 1)
+            return _Task(words + _BETWEEN + side * columns, _SEEN, {"read": words})
         case Opcode.WEIGHTS:
-            return side * f["tiles"] * f["repeats"], _SEEN
+            return _Task(side * f["tiles"] * f["repeats"], _SEEN, {})
         case Opcode.MULTIPLY:
-            return prod(f[name] for name in ("passes0", "passes1", "passes2", "rows0", "rows1", "columns")), _SEEN
+            return _Task(prod(f[name] for name in ("passes0", "passes1", "passes2", "rows0", "rows1", "columns")),
+                         _SEEN, {})
         case Opcode.DRAIN:
-            return f["columns"] * f["rows0"] * f["rows1"], _SEEN
+            words = f["columns"] * f["rows0"] * f["rows1"]
+            return _Task(words, _SEEN, {"write": words})
         case Opcode.VECTOR:
-            return _passes(words, f["before"] if "before" in f else 0, f["count0"] * f["count1"], accelerator), _SEEN
-    return 1, _SEEN
+            return _passes(words, f["before"] if "before" in f else 0, f["count0"] * f["count1"], accelerator)
+    return _Task(1, _SEEN, {})
 
 
 def _passes(words, before, rows, accelerator):
-    """Cycles of a VECTOR of which all words behind the first are for each row."""
-    beats, found = accelerator.row_words, _EMPTIES
+    """The same of a VECTOR of which all words behind the first are for each row."""
+    beats, found = accelerator.row_words, _Task(_EMPTIES, _SEEN, {"read": 0, "write": 0})
     for place, word in enumerate(words):
-        f = field_values(word or 0)
+        f, times = field_values(word or 0), 1 if place < before else rows
         if f["kind"] == Kind.LENGTH:
             elements, several = length_of(word)
             beats = several or -(-elements // accelerator.lanes)
@@ -134,7 +144,10 @@ def _passes(words, before, rows, accelerator):
         if f["kind"] in (Kind.VECTOR, Kind.SCALAR):
             takes = beats + (_STEP if f["kind"] == Kind.SCALAR else _TREE if f["reduce"] != Reduce.NONE else
                              max(0, _STEP - beats) if f["target"] == Target.REGISTER else 0)
-        found += takes * (1 if place < before else rows)
+        if f["kind"] == Kind.VECTOR:
+            found.moves["read"] += beats * times * (Source.STREAM in (f["a_source"], f["b_source"], f["c_source"]))
+            found.moves["write"] += beats * times * (f["target"] == Target.STREAM)
+        found.cycles += takes * times
     return found
 
 
@@ -218,6 +231,7 @@ def _order(tasks: Sequence[_Task], emissions: Sequence[Emission]) -> Iterable[in
     now: dict[Opcode, list[tuple[int, int]]] = {opcode: [] for opcode in Opcode}      # may begin when the unit is free
     later: dict[Opcode, list[tuple[int, int, int]]] = {opcode: [] for opcode in Opcode}
     follows, chained = None, {task.next for task in tasks}
+    taken = {what: Counter[int]() for what in ("bus", "read", "write")}
 
     def there(place):
         if place not in chained:
@@ -239,7 +253,8 @@ def _order(tasks: Sequence[_Task], emissions: Sequence[Emission]) -> Iterable[in
         opcode, task = emissions[place].opcode, tasks[place]
         if place not in chained:
             heappop(now[opcode]) if now[opcode] else heappop(later[opcode])
-        free[opcode] = begins + task.cycles
+        free[opcode] = max([begins + task.cycles, *(_moved(taken[what], begins, task.cycles, words)
+                                                    for what, words in task.moves.items())])
         follows = task.next if opcode == Opcode.VECTOR else follows
         yield place
         for each in task.behind:
@@ -249,6 +264,16 @@ def _order(tasks: Sequence[_Task], emissions: Sequence[Emission]) -> Iterable[in
             ready[each], left[each] = max(ready[each], at), left[each] - 1
             if not left[each]:
                 there(each)
+
+
+def _moved(taken, begins, cycles, words):
+    """When so many words have gone by a port or the bus, of which others take a part."""
+    part, rate = begins // _SHARE, -(-words * _SHARE // cycles)
+    while words > 0:
+        own = min(words, rate, _SHARE - taken[part])
+        taken[part] += own
+        words, part = words - own, part + 1
+    return part * _SHARE - _SHARE
 
 
 def _until_the_end(tasks, left):
