@@ -90,7 +90,7 @@ def _work(args, accelerator, timing, steps, noise):
     bar = Bars(console, args.quiet)
     with bar.progress:
         bar("lower")
-        made, step = lowered_step(args.model, accelerator, **noise)
+        made, step = lowered_step(args.model, accelerator, layers=args.check == "layers", **noise)
         if made.mixed is not None and steps > (most := made.mixed.epochs * step.batches):
             raise refuse("steps", steps, f"must be at most {most}, the batches of the {made.mixed.epochs} epochs of "
                          f"mantissas() of {args.model}")

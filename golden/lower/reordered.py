@@ -59,7 +59,7 @@ def reordered(program: Program, emissions: Sequence[tuple[int, Emission]], moved
     program : Program
         With NOPs where instructions need more waits than they hold, and a HALT.
     emissions : sequence of (int, Emission)
-        Number of each other instruction, and what :meth:`Schedule.emit` was given for it.
+        Number of each other instruction, and what :meth:`Schedule.emit` was given for it; stores may be left out.
     moved : Schedule
         Whose arguments the program has.
 
@@ -93,7 +93,8 @@ def _runs(program, numbers, count):
     """The layers of a program whose instructions have other numbers now, of which there are so many."""
     owner, ends = np.full(count, -1), dict[int, int]()
     for number, layer in enumerate(program.layers):
-        owner[numbers[layer.first:layer.stop]] = number
+        there = numbers[layer.first:layer.stop]
+        owner[there[there >= 0]] = number
         ends[number] = max(numbers[place] for place in range(layer.first, layer.stop)
                            if program.instructions[place].opcode == Opcode.MULTIPLY or not layer.products)
     for place in range(1, count):                          # a NOP goes with what stands behind it, or before

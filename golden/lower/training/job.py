@@ -96,7 +96,8 @@ class Job(OneProgram):
 def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Sequence[Make], batches: Sequence[Batch],
                    accelerator: Accelerator, *, stochastic: Sequence[str] = (), seed: int = 1,
                    plans: Sequence[Plan] | None = None, clip: float | None = None, anew: bool = False,
-                   values: bool = True, shared: bool = False, reorders: bool = True) -> Job:
+                   values: bool = True, shared: bool = False, reorders: bool = True,
+                   layers: bool = True) -> Job:
     """The program of a step of several models, which take turns layer by layer.
 
     Parameters
@@ -114,8 +115,9 @@ def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Se
     shared : bool
         Whether batches are one for all models in each step: it is in DRAM once, and converted for all of them.
     reorders : bool
-        Whether instructions of all models stand in the order of :func:`~golden.lower.reordered.reordered`, as one
-        layer.
+        Whether instructions of all models stand in the order of :func:`~golden.lower.reordered.reordered`.
+    layers : bool
+        Whether DRAM has what each layer gives though no instruction reads it there; if not, where ``reorders``.
     plans : sequence of callable, optional
         Gives the schedule of each optimiser's learning rates.
 
@@ -138,5 +140,5 @@ def lower_job_step(models: Sequence[torch.nn.Module], loss: Loss, optimisers: Se
         except LoweringError as error:
             raise LoweringError(f"{of_the_job(number)}{error}") from None
         first = reference.numbers.stop
-    lowered, place = program_of(accelerator, made, shared, reorders and len(made) > 1)
+    lowered, place = program_of(accelerator, made, shared, reorders and len(made) > 1, layers)
     return Job(lowered, [each.step(lowered, place) for each in made], place, shared)

@@ -24,6 +24,7 @@ from ..network import Network
 from ..reordered import reordered
 from ..schedule import Span
 from ..tensors import channels_last
+from ..unread import without_unread
 from . import updates
 from .beside import BESIDE, Beside
 from .one_program import NUMBERS, PLACES, floats, turn
@@ -192,23 +193,24 @@ class StepNetwork(Network):
         self.known_as(name, value, result, channels_last(result.dim()), role)
 
 
-def program_of(accelerator: Accelerator, several: Sequence["Made"], shared: bool = False, reorders: bool = False
-               ) -> tuple[Lowered, range]:
+def program_of(accelerator: Accelerator, several: Sequence["Made"], shared: bool = False, reorders: bool = False,
+               layers: bool = True) -> tuple[Lowered, range]:
     """One program of steps of several models, and the bytes of DRAM that are the first place of what comes with one.
 
     What optimisers tell it are arguments if there are enough, and else numbers in DRAM, which come with a batch. A
-    batch that is ``shared`` is there once. ``reorders`` as of :func:`~.job.lower_job_step`.
+    batch that is ``shared`` is there once. ``reorders`` and ``layers`` as of
+    :func:`~.job.lower_job_step`.
     """
     overlaps = len(several) == 1 and accelerator.v_words >= BESIDE
     try:
-        return _program_of(accelerator, several, overlaps, shared, reorders)
+        return _program_of(accelerator, several, overlaps, shared, reorders, layers)
     except LoweringError:                                  # it may need all of V
         if not overlaps:
             raise
-        return _program_of(accelerator, several, False, shared, reorders)
+        return _program_of(accelerator, several, False, shared, reorders, layers)
 
 
-def _program_of(accelerator, several, overlaps, shared, reorders):
+def _program_of(accelerator, several, overlaps, shared, reorders, layers):
     """The same, with gradients of weights beside other layers or without."""
     build = Builder(accelerator, several[0].values, holds=True)
     told = [word for each in several for word in each.reference.values()]
@@ -233,8 +235,13 @@ def _program_of(accelerator, several, overlaps, shared, reorders):
     build.schedule.emitted = [] if reorders else None
     lowered = finished(build, networks)
     if reorders:
-        found, schedule = reordered(lowered.program, build.schedule.emitted or [], build.schedule)
-        lowered.program, lowered.kinds = found.program, tuple(schedule.kinds)
+        emitted, gone = build.schedule.emitted or [], set[str]()
+        if not layers:
+            emitted, gone = without_unread(lowered.program, emitted)
+        found, schedule = reordered(lowered.program, emitted, build.schedule)
+        tensors = {name: each for name, each in found.program.tensors.items() if name not in gone}
+        lowered.program, lowered.kinds = replace(found.program, tensors=tensors), tuple(schedule.kinds)
+        lowered.expected = {name: each for name, each in lowered.expected.items() if name not in gone}
         for each in networks:
             each.choices = [replace(choice, instruction=int(found.numbers[choice.instruction]))
                             for choice in each.choices]

@@ -104,11 +104,12 @@ def noise_from_args(args: Namespace, accelerator: Accelerator) -> dict[str, Any]
 
 
 def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", values: bool = True,
-                 apart: Collection[str] = (), **noise: Any) -> tuple[Any, Any]:
+                 apart: Collection[str] = (), layers: bool = False, **noise: Any) -> tuple[Any, Any]:
     """The training of a file or a name, and its step as a program, or as several; OptionError if it cannot be one.
 
     ``name`` is the option that gave it, ``values`` and ``apart`` as of :func:`~golden.lower.training.step.lower_step`
-    (of a job all are apart), ``noise`` is of :func:`noise_from_args`.
+    (of a job all are apart), ``layers`` as of :func:`~golden.lower.training.job.lower_job_step`, ``noise`` is of
+    :func:`noise_from_args`.
     """
     from hbfp.golden.lower.training.job import lower_job_step  # with PyTorch
     from hbfp.golden.lower.training.mixed import lower_mixed
@@ -125,7 +126,7 @@ def lowered_step(text: str, accelerator: Accelerator, name: str = "MODEL", value
             return made, lower_job_step(
                 made.model, made.loss, [partial(_numbered, made.optimiser, number) for number in each],
                 next(made.batches()), accelerator, plans=None if made.plan is None else [made.plan for _ in each],
-                shared=made.shared, **options)
+                shared=made.shared, layers=layers, **options)
         given = made.model, made.loss, made.optimiser, next(made.batches()), accelerator
         options["apart"] = apart
         return made, (lower_step(*given, plan=made.plan, **options) if made.mixed is None else
