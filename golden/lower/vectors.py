@@ -44,11 +44,17 @@ def run(build: Builder, program: Sequence[VectorInstruction], length: int, rows:
     """Run a program over ``rows`` rows of ``length`` elements, ``words`` words each, which follow each other in V.
 
     With ``whole`` any of this span may be what is read and written, besides. A program that waits for sums of a row
-    runs for several rows in a pass, or for two rows at a time, where it can.
+    runs for several rows in a pass, and for two such passes or two rows in turns, where it can.
     """
     once, each = split(program)
     most = build.accelerator.short_rows if words == 1 and whole is None and by_itself(each) else 0
     if most and rows > 1:
+        if (pairs := _halves(build, each, rows, most)) is not None:
+            half = rows // 2
+            taken, given = ([part for span in spans for part in (span, _from(span, half))]
+                            for spans in (inputs, outputs))
+            one_pass(build, [*once, programs.length(length, half)], pairs, 1, half, taken, given)
+            return
         beside = -(-rows // -(-rows // most))
         for first, count, width in ((0, rows // beside, beside), (rows // beside * beside, 1, rows % beside)):
             if width:
@@ -66,6 +72,13 @@ def run(build: Builder, program: Sequence[VectorInstruction], length: int, rows:
             one_pass(build, once, each, 1, words, taken, given)
         return
     one_pass(build, once, each, rows, words, inputs, outputs, [whole] if whole else [])
+
+
+def _halves(build, each, rows, most):
+    """A program for half of the rows, and one for the others, whose instructions take turns; None if none gains."""
+    if rows % 2 or not 2 < rows <= 2 * most:
+        return None
+    return paired(each, VectorUnit.of(build.accelerator), rows // 2 * build.lanes, SPARE)
 
 
 def _from(span, words):

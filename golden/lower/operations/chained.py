@@ -1,5 +1,6 @@
 """Operations on each element of a step of training: a program does several of them, one behind the other."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -8,11 +9,12 @@ from torch import fx
 from hbfp.golden.ops.operation import Elements, Program, Rows, Shape, keeps_zeros
 from hbfp.golden.ops.results import running
 from hbfp.golden.ops.table import operation_of
-from hbfp.golden.spec.vector import SCALARS, register, scalar
+from hbfp.golden.spec.vector import SCALARS, Target, register, scalar
 from hbfp.golden.vector import programs
 from hbfp.isa.instructions import VECTOR_INPUTS
 
 from .. import vectors
+from ..alike import Alike
 from ..chains import Chain, composed, computes, kept_copy, passes_of, rows_of, scalars_of, simple, with_operands
 from ..errors import LoweringError
 from ..memory import Value
@@ -46,13 +48,35 @@ def elements_of(net: Nodes, node: Any, program: Program, operands: list[fx.Node]
     if simple(chain.program) and again and users and all(_takes(net, node, user) for user in users):
         net.chains[node] = Chain(chain.program, chain.operands, partial(_run, net, node, chain), len(users))
     else:
-        _run(net, node, chain)
+        _run(net, node, chain, waits=True)
     return node, ()
 
 
 def adds_rows(form: Rows) -> bool:
     """Whether a form does nothing but add up rows over dimensions."""
     return bool(form.results[0].over) and form.program == programs.activation() and form.merged == 1
+
+
+def _adds_all(net, form):
+    """Whether a form adds up rows, and each along itself, in a job whose models do so together."""
+    row, = (each.shape[form.dim] for each in form.operands)
+    return (form.program == programs.row_sum() and bool(form.results[0].over) and net.build.waiting is not None
+            and net.accelerator.short_rows > 0 and row <= net.build.lanes)
+
+
+def sums_along(net: Nodes, form: Rows, operand: fx.Node) -> tuple[Rows, list[Value]] | None:
+    """The form that adds up all of the rows that a chain gives, and its operands; None if it is not one program."""
+    if not _adds_all(net, form):
+        return None
+    chain, shape = net.chains[operand], net.graph.results[operand].shape
+    if len(chain.operands) > len(VECTOR_INPUTS) or scalars_of(chain.program) or _kinds(net, operand, chain).count(
+            "stream") < len(chain.operands):
+        return None
+    net.take_up(operand)
+    streams = [Value(value.where.expand(shape), value.home) for value in map(net.value, chain.operands)]
+    (total, *rest), (*first, last) = form.program, chain.program
+    added = replace(last, target=Target.NONE, target_index=0, reduce=total.reduce, reduce_index=total.reduce_index)
+    return replace(form, program=[*first, added, *rest]), streams
 
 
 def sums_of(net: Nodes, node: Any, form: Rows, operand: fx.Node) -> Made:
@@ -129,8 +153,9 @@ def _takes(net, node, user):
         return False
     if isinstance(form, Elements):
         return net.graph.results[user].shape == net.graph.results[node].shape and simple(form.program)
-    return isinstance(form, Rows) and adds_rows(form) and len(form.results[0].over) + 1 == len(
-        net.graph.results[node].shape)
+    dims = len(net.graph.results[node].shape)
+    return isinstance(form, Rows) and len(form.results[0].over) + 1 == dims and (
+        adds_rows(form) or _adds_all(net, form))
 
 
 def _placed(net, chain, shape, inner):
@@ -160,8 +185,8 @@ def _placed(net, chain, shape, inner):
     return streams, kept, with_operands(chain.program, places)
 
 
-def _run(net, node, chain):
-    """Run a chain; its result goes to DRAM."""
+def _run(net, node, chain, waits=False):
+    """Run a chain; its result goes to DRAM, at the end of a turn if it ``waits`` for those of other models."""
     result = net.graph.results[node]
     values = [net.value(each) for each in chain.operands]
     for dims in (order_of(values, result), channels_last(result.dim())):     # rows in registers lie along the channels
@@ -176,4 +201,10 @@ def _run(net, node, chain):
         *streams, output = (Value(each.where[None], each.home) for each in (*streams, output))
     flat = result.dim() > 0 and result.shape[order[-1]] % net.build.lanes == 0 or not kept and len(streams) == len(
         chain.operands) and keeps_zeros(program, len(streams))
+    count = len(streams)
+    alike = Alike("", [(program, range(count), [count])], list, [], [*streams, output], {count: output}, order, flat,
+                  (count,))
+    if waits and net.build.waiting is not None and count == len(chain.operands) and alike.may(net.build):
+        net.build.waiting.append(alike)
+        return
     vectors.by_rows(net.build, program, streams, order, [output], flat=flat, kept=kept)

@@ -20,7 +20,7 @@ from ..memory import Value
 from ..nodes import Made, Nodes
 from ..same import aten
 from ..sums import sums
-from .chained import adds_rows, elements_of, order_of, sums_of
+from .chained import adds_rows, elements_of, order_of, sums_along, sums_of
 from .forms import formed
 
 #: Rows that a program gives at a time.
@@ -32,8 +32,11 @@ def vector(net: Nodes, node: Any) -> Made:
     form, operands = formed(net, node)
     if net.batches and isinstance(form, Elements) and len(form.results) == 1:
         return elements_of(net, node, form.program, operands)
-    if isinstance(form, Rows) and operands[0] in net.chains and adds_rows(form):
-        return sums_of(net, node, form, operands[0])
+    if isinstance(form, Rows) and operands[0] in net.chains:
+        if adds_rows(form):
+            return sums_of(net, node, form, operands[0])
+        if (both := sums_along(net, form, operands[0])) is not None:
+            return _rows(net, node, *both)
     values = [net.value(each) for each in operands]
     match form:
         case Elements():

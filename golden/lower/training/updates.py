@@ -16,10 +16,10 @@ from hbfp.golden.spec.vector import Kind, VectorInstruction, scalar
 from hbfp.golden.vector import programs
 
 from .. import vectors
+from ..alike import Alike
 from ..builder import Builder
 from ..errors import LoweringError
 from ..memory import Value
-from .alike import Alike
 
 #: Arguments of a program: how far a step's batch, weights and state lie behind the first place for them, and how far
 #: before the second what they become; those behind these are numbers of the optimiser.

@@ -1,6 +1,6 @@
 """Several models as one training program: each has the bits that it has alone, whatever the others do.
 
-Covers: golden/lower/training/alike.py.
+Covers: golden/lower/alike.py.
 """
 
 import itertools
@@ -147,7 +147,9 @@ def test_several_rows_of_a_pass(adam):
     layers = {layer.name: [each for each in program.instructions[layer.first:layer.stop]
                            if each.opcode.name == "VECTOR"] for layer in program.layers}
     softmax, = layers["forward 0/log_softmax"]
-    assert (softmax["count0"], softmax["i0_inner"]) == (2, 6)
+    assert (softmax["count0"], softmax["i0_inner"], softmax["i1_inner"]) == (1, 6, 6)    # two halves in turns
+    assert [each["i1_step"] for each in layers["forward sum_2"] if each["count0"] > 1] == [12, 12]    # the loss's gate
+    assert len(layers["forward div"]) == 2 and "forward threshold_backward" not in layers
     assert [each["count0"] for each in layers["forward sum_1"]] == [12, 1, 12, 1]    # of seven models, and of two
     assert len(layers["update 0.bias"]) == 2 * (3 if adam else 2) and "update 0/0.weight" in layers
     followed(step, [[each] * 9 for each in BATCHES[:2]])

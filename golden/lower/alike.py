@@ -1,6 +1,8 @@
-"""Updates of a job's models in one pass: each model's word is a row of it, with numbers of the optimiser of its own."""
+"""Updates of a job's models, and other short programs, in one pass: each model's word is a row of it, with numbers of
+the optimiser of its own.
+"""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -11,9 +13,9 @@ from hbfp.golden.vector import programs
 from hbfp.golden.vector.pairs import by_itself
 from hbfp.isa.instructions import VECTOR_INPUTS, VECTOR_OUTPUTS, Opcode
 
-from .. import vectors
-from ..builder import Builder
-from ..memory import Value
+from . import vectors
+from .builder import Builder
+from .memory import Value
 
 #: Words of the largest parameters that are worth it: larger ones are limited by what they move, each by itself.
 _FEW = 4
@@ -23,7 +25,8 @@ Part = tuple[Sequence[VectorInstruction], Sequence[int], Sequence[int]]
 
 @dataclass
 class Alike:
-    """The update of a parameter, which a job does with those of other models at the end of a turn.
+    """The update of a parameter, or what is done with each element of a few words, which a job does with those of other
+    models at the end of a turn.
 
     Attributes
     ----------
@@ -41,6 +44,8 @@ class Alike:
         The dimensions, outermost first.
     flat : bool
         Whether rows may be filled up to whole words: programs make zeros of zeros then.
+    fresh : collection of int
+        Numbers of values that are not in DRAM before.
     """
     name: str
     parts: Sequence[Part]
@@ -50,6 +55,7 @@ class Alike:
     stored: Mapping[int, Value]
     order: Sequence[int]
     flat: bool
+    fresh: Collection[int] = ()
 
     @property
     def kind(self) -> Any:
@@ -57,7 +63,7 @@ class Alike:
         words = [[each.kind if each.kind == Kind.ARGUMENT else each.encode() for each in program]
                  for program, *_ in self.parts]
         return (self.name, words, [rest for _, *rest in self.parts], [each.shape for each in self.values],
-                [each.shape for each in self.stored.values()], self.flat)
+                [each.shape for each in self.stored.values()], self.flat, self.fresh)
 
     def may(self, build: Builder) -> bool:
         """Whether several can be done in a pass, and this is worth it."""
@@ -74,6 +80,10 @@ class Alike:
             _several(build, several[first:first + most])
 
 
+def _nothing(target):
+    """What brings a result."""
+
+
 def _words(each, build):
     """Words that a value has."""
     *outer, inner = (each.values[0].shape[d] for d in each.order)
@@ -88,7 +98,8 @@ def _several(build, several):
     length = one.values[0].shape[inner]
     _tell(build, several, rows)
     words = -(-length // build.lanes)
-    spread = build.spread(count, [[partial(build.load, each.values[number], outer, inner, words=words)
+    spread = build.spread(count, [[_nothing if number in one.fresh else
+                                   partial(build.load, each.values[number], outer, inner, words=words)
                                    for each in several] for number in range(len(one.values))])
     for program, reads, writes in one.given(one.parts):
         once, body = vectors.split(program)
