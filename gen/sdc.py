@@ -31,7 +31,8 @@ def constraints(text: str, top: str, facts: Mapping[str, Any]) -> str:
     """The file.
 
     One clock; inputs come, and outputs are wanted, :data:`OUTSIDE` of the period away from its edges, and so does the
-    reset, which is synchronous. No path is false and none takes several cycles.
+    reset, which is synchronous. No path is false and none takes several cycles. What opens a gated clock
+    (``rtl/lib/gated.py``) has to come before the clock rises.
     """
     inputs, outputs = ports(text, top)
     inputs.remove("clk")
@@ -39,4 +40,6 @@ def constraints(text: str, top: str, facts: Mapping[str, Any]) -> str:
     for names, command, delay in ((inputs, "set_input_delay", "input_delay_ns"),
                                   (outputs, "set_output_delay", "output_delay_ns")):
         lines += [f"{command} {facts[delay]:g} -clock clk [get_ports {name}]" for name in names]
+    if re.search(r"^module hbfp_gated_", text, re.MULTILINE):
+        lines.append("set_clock_gating_check -setup 0 -hold 0 [get_clocks clk]")
     return "\n".join(lines) + "\n"

@@ -19,6 +19,7 @@ FLOAT_SUMS = {"fp32": 23, "fp24": 15, "bf16": 7}
 ACCUMULATES = ("fp32", "aligned", "fp24", "bf16")
 MULTIPLIERS = ("plain", "recoded")
 FABRICS = ("gates", "fpga")
+WEIGHT_CLOCKS = ("free", "gated")
 SIDE_RANGE = (1, 256)
 DEPTH_RANGE = (1, 65536)
 SHARE_RANGE = (1, 64)
@@ -110,6 +111,10 @@ class Design(describe.Description):
         What the core is built for: ``gates``, or ``fpga``, where sums go through carry chains, and registers stand
         behind each product of an element and each word of an accumulator's bank, which DSP blocks and block RAMs have
         inside (docs/decisions/0115-fpga-core.md); only with a pipeline. Equal bits.
+    weight_clock : str
+        What lets the elements take up a tile of weights: ``free``, a multiplexer before each bit of a register whose
+        clock runs freely, or ``gated``, a clock for each group that stands still else
+        (docs/decisions/0175-smaller-cores.md). Equal bits.
 
     Raises
     ------
@@ -186,6 +191,10 @@ class Design(describe.Description):
         "gates", FABRICS, title="Fabric",
         text="what sums, products and memories are built for: gates, or the blocks of an FPGA, with equal bits",
         tag="", place=23, rare=True, serves=(BLOCKS, FLOATS, ACCELERATOR))
+    weight_clock: str = choice(
+        "free", WEIGHT_CLOCKS, title="Weight clock",
+        text="clock of the weights in the elements: free, with a multiplexer a bit, or gated, a gate for each group",
+        tag="", place=24, rare=True, serves=(*CORES, ACCELERATOR))
 
     def __post_init__(self):
         if self.cols is None:
@@ -216,6 +225,10 @@ class Design(describe.Description):
         if self.banks == 1 and self.share > 1:
             raise ConflictError("banks", self.banks, "must be 2 where columns share an accumulator")
         self._check_fabric()
+        for where, wrong in (("where the fabric is fpga", self.on_fpga),
+                             ("where weights may be sparse", self.takes_sparse)):
+            if self.gated and wrong:
+                raise ConflictError("weight_clock", self.weight_clock, f"must be free {where}")
         if self.convert_lanes and self.most_lanes % self.convert_lanes:
             raise ConflictError("convert_lanes", self.convert_lanes,
                                 f"must be 0 or divide the {self.most_lanes} lanes of a converter")
@@ -309,6 +322,11 @@ class Design(describe.Description):
     def on_fpga(self) -> bool:
         """Whether it is built for the blocks of an FPGA."""
         return self.fabric == "fpga"
+
+    @property
+    def gated(self) -> bool:
+        """Whether elements take up weights by a gated clock."""
+        return self.weight_clock == "gated"
 
     @property
     def sided(self) -> bool:

@@ -86,7 +86,8 @@ def option_values(rng: random.Random, rows: int, cols: int, block: int, depth: i
     most = max(number for number in range(1, min(terms, rows) + 1) if not terms % number)
     fewer = [number for number in range(1, most + 1) if not most % number]
     return values | {"convert_lanes": rng.choice((0, 0, rng.choice(fewer))),
-                     "side_lanes": rng.choice((0, rng.choice(lanes)))}
+                     "side_lanes": rng.choice((0, rng.choice(lanes))),
+                     "weight_clock": rng.choice(("free", "free", "gated"))}
 
 
 @dataclass(frozen=True)

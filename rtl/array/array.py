@@ -99,6 +99,8 @@ class Array(Component):
         Rows and columns of a group.
     joined : int
         Segments that add up to one while ``joins``.
+    gated : bool
+        Whether the weights have a gated clock, one a group.
 
     Members
     -------
@@ -129,6 +131,7 @@ class Array(Component):
         height: int = parameter("h")
         group: tuple[int, int] = parameter("g")
         joined: int = parameter("j", 1)
+        gated: bool = parameter("gated", False, rare=True)
 
         @property
         def segments(self):
@@ -143,7 +146,8 @@ class Array(Component):
         @classmethod
         def of(cls, design):
             """The array of a design."""
-            return cls(number_of(design), design.rows, design.cols, design.height, design.group, design.joined)
+            return cls(number_of(design), design.rows, design.cols, design.height, design.group, design.joined,
+                       design.gated)
 
     @staticmethod
     def ports(params):
@@ -186,7 +190,7 @@ class Array(Component):
                 break
             above_rows = (segment % params.joined * per_segment + place) * kr
             m.submodules[f"r{i}"] = row = GroupRow(
-                Group.Parameters.at(number, params.group, height, above_rows, params.joined), group_cols)
+                Group.Parameters.at(number, params.group, height, above_rows, params.joined, params.gated), group_cols)
             m.d.comb += [skew.i[i].eq(Cat(acts[i * reach:(i + 1) * reach])), swap_skew.i[i].eq(self.swap),
                          row.west.act.eq(skew.o[i]), row.west.swap.eq(swap_skew.o[i])]
             if number.modes:

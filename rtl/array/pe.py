@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, Signature
 
 from ..lib.compass import pass_east
 from ..lib.component import Component
+from ..lib.gated import Gated
 from ..lib.layout import ArrayLayout
 from ..lib.names import parameter
 from ..number.kinds import number_of
@@ -51,6 +52,8 @@ class Group(Component):
         Of what each column starts from, or adds to what it starts from, and its weights decide.
     join : bool
         Whether ``north`` counts only while ``west.joins``.
+    gated : bool
+        Whether the weights have a gated clock.
 
     Members
     -------
@@ -77,21 +80,22 @@ class Group(Component):
         start: Shape | None = parameter("c", None)
         head: Shape | None = parameter("w", None)
         join: bool = parameter("join", False)
+        gated: bool = parameter("gated", False, rare=True)
 
         @classmethod
         def of(cls, design, above=None):
             """The group of a design below ``above`` rows of its segment: the lowest one, if not given."""
             height = design.height * design.joined
             above = height - design.group[0] if above is None else above
-            return cls.at(number_of(design), design.group, design.height, above, design.joined)
+            return cls.at(number_of(design), design.group, design.height, above, design.joined, design.gated)
 
         @classmethod
-        def at(cls, number, shape, height, above, joined=1):
+        def at(cls, number, shape, height, above, joined=1, gated=False):
             """The group below ``above`` rows of ``joined`` segments of ``height``."""
             top, whole = not above % height, height * joined
             return cls(number, shape, number.sum(above + shape[0], whole),
                        number.sum(above, whole) if above else None, None if above else number.start(whole),
-                       number.head(height) if top else None, bool(top and above))
+                       number.head(height) if top else None, bool(top and above), gated)
 
     @staticmethod
     def ports(params):
@@ -117,7 +121,7 @@ class Group(Component):
         west = self.west
         pass_east(m, west, self.east, reset_less=("act", "sparse", "start", "joins"))
         psum = Signal.like(self.south.sum, name="psum", reset_less=True)
-        weights = number.hold(m, west.swap, self.weight, **({"sparse": west.sparse} if number.modes else {}))
+        weights = self._hold(m)
         acts = number.prepare(m, [west.act[row] for row in range(number.reach(kr))])
         for col in range(kc):
             first = (self.north.sum[col] if params.north is not None
@@ -130,3 +134,13 @@ class Group(Component):
                 first, params.south, f"c{col}", **({} if params.head is None else {"head": self.head[col]})))
         m.d.comb += self.south.sum.eq(psum)
         return m
+
+    def _hold(self, m):
+        """The weights in use."""
+        number, west = self.params.number, self.west
+        if not self.params.gated:
+            return number.hold(m, west.swap, self.weight, **({"sparse": west.sparse} if number.modes else {}))
+        weights = Signal.like(self.weight, name="weights")
+        m.submodules.gated = gated = Gated(len(self.weight.as_value()))
+        m.d.comb += [gated.load.eq(west.swap), gated.i.eq(self.weight.as_value()), weights.as_value().eq(gated.o)]
+        return weights

@@ -17,7 +17,7 @@ from ..report.bitstream import path, table
 from ..report.tables import tools_text
 from ..tools import ecp5, nextpnr, yosys
 from ..tools.errors import FAILURES
-from .options import make_console, mover, progress_bar
+from .options import free_clock, make_console, mover, progress_bar
 
 EXAMPLES = """\
 examples:
@@ -45,6 +45,7 @@ def make_parser() -> Parser:
 def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     design = design_from_args(args)
+    free_clock(design, "bitstream")
     device = choice("device", args.device, ecp5.DEVICES)
     most = ecp5.DEVICES[device].dsps
     budget = most if args.dsps is None else whole("dsps", args.dsps, 0, most)

@@ -15,7 +15,7 @@ from hbfp.values import choice, writable_file, writing
 from ..tools import recipes
 from ..tools.errors import FAILURES
 from ..tools.library import Library
-from .options import add_flow_options, check_unit, choose_target, jobs, least_area, make_console
+from .options import add_flow_options, check_unit, choose_target, free_clock, jobs, least_area, make_console
 
 EXAMPLES = """\
 examples:
@@ -49,6 +49,7 @@ def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     check_unit(args.unit)
     design, processes = least_area(args), jobs(args)
+    free_clock(design, "layout")
     if args.recipe is not None:
         choice("recipe", args.recipe, recipes.CELL_RECIPES)
     recipe, library = choose_target(args.recipe or "area", args.liberty)

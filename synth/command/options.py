@@ -120,6 +120,12 @@ def least_area(args: argparse.Namespace) -> Design:
     return design_from_values({"multiplier": "recoded"} | values_from_args(args))
 
 
+def free_clock(design: Design, command: str) -> None:
+    """Raise OptionError if a command, which moves every register at one edge, cannot take the design."""
+    if design.gated:
+        raise refuse("weight-clock", design.weight_clock, f"must be free for python -m synth {command}")
+
+
 def baselines(text: str) -> list[str]:
     """The names of ``--against``; OptionError if one is none."""
     return several("against", text, BASELINES)

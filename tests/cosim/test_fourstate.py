@@ -30,6 +30,7 @@ CORES = {
     "fp32": {"arithmetic": "fp32"},
     "fma": {"arithmetic": "fma", "pipeline": 1},
     "bf16": {"arithmetic": "bf16"},
+    "gated": {"weight_clock": "gated", "rows": 2, "block": (1, 2)},
 }
 #: Cores whose parts others have, too: in the long regression.
 SELDOM = ("segments", "ragged", "bf16", "fp32", "share aligned", "pipeline", "share", "aligned", "long", "core")

@@ -25,6 +25,15 @@ def test_every_port_has_its_line(tmp_path):
     assert said - {("in", "rst")} == {(port["direction"], name) for name, port in manifest["ports"].items()}
 
 
+def test_a_gated_clock_is_checked(tmp_path):
+    for name in ("free", "gated"):
+        main(["--unit", "group", "--rows", "4", "--block", "1,4", "--weight-clock", name, "--period", "5", "--out",
+              str(tmp_path / name)])
+        top = json.loads((tmp_path / name / "manifest.json").read_text())["top"]
+        lines = (tmp_path / name / f"{top}.sdc").read_text().splitlines()
+        assert lines.count("set_clock_gating_check -setup 0 -hold 0 [get_clocks clk]") == (name == "gated")
+
+
 def test_without_a_period_there_are_none(tmp_path):
     main([*WORDS, "--out", str(tmp_path)])
     assert "constraints" not in json.loads((tmp_path / "manifest.json").read_text())

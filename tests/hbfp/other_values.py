@@ -13,6 +13,6 @@ OTHER = {
     "ragged": {"ragged": True, "block": (1, 12)}, "sparse": {"sparse": (1, 2), "block": (1, 16)}, "guard": {"guard": 5},
     "growth": {"growth": 7}, "wide": {"wide": 12}, "side_lanes": {"side_lanes": 4}, "banks": {"banks": 1},
     "weight_tiles": {"weight_tiles": 1}, "convert_lanes": {"convert_lanes": 4},
-    "fabric": {"fabric": "fpga", "pipeline": 1},
+    "fabric": {"fabric": "fpga", "pipeline": 1}, "weight_clock": {"weight_clock": "gated"},
 }
 assert OTHER.keys() == describe.declared(Design).keys()

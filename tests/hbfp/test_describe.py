@@ -24,7 +24,8 @@ VALUES = {"mantissa": (2, 4, 8, 16), "exponent": (5, 10, 16), "block": ((1, 4), 
           "multiplier": ("plain", "recoded"), "pipeline": (0, 1, 6), "depth": (1, 512), "share": (1, 2),
           "ragged": (False, True), "sparse": ((1, 1), (2, 4)), "guard": (0, 4), "growth": (3, 8),
           "wide": (0, 0, 3, 6), "side_lanes": (0, 1, 2, 0), "banks": (1, 2),
-          "weight_tiles": (1, 2), "convert_lanes": (0, 0, 1, 2), "fabric": ("gates", "gates", "fpga")}
+          "weight_tiles": (1, 2), "convert_lanes": (0, 0, 1, 2), "fabric": ("gates", "gates", "fpga"),
+          "weight_clock": ("free", "free", "gated")}
 
 
 def random_designs(seed, count):

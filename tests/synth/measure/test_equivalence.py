@@ -45,6 +45,17 @@ def test_netlist_of_a_library_s_full_adders_equals_verilog(tmp_path):
         prove_equal(unit, mapped)
 
 
+def test_gated_clock_equals_verilog():
+    """Its gate is a state, too; and to open it at the other edge is another netlist."""
+    values = {"mantissa": 3, "rows": 2, "group": (1, 1), "weight_clock": "gated"}
+    (unit, mapped), = mapped_units(design_from_values(values), "group")
+    prove_equal(unit, mapped)
+    wrong = re.sub(r"negedge clk", "posedge clk", mapped)
+    assert mapped.count("negedge clk") == 1
+    with pytest.raises(SynthError, match=r"^Yosys failed: "):
+        prove_equal(unit, wrong)
+
+
 def test_units_with_units_inside_are_cut_there():
     design = design_from_values({"mantissa": 2, "rows": 2, "group": (1, 1)})
     found = list(mapped_units(design, "array"))
