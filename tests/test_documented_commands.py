@@ -14,7 +14,7 @@ from hbfp.isa.instructions import Instruction, Opcode
 from hbfp.program import Program
 from hbfp.system import Accelerator
 from tests.commands import COMMANDS, ROOT, documented, stand_in_tools
-from tests.synth.tiny import LIBERTY
+from tests.synth.tiny import ADDING
 
 LINES = documented()
 #: Names of files on the pages that a user has, or that another command on the same page has written.
@@ -61,7 +61,7 @@ def filled_place(folder):
     (folder / "docs").symlink_to(ROOT / "docs")
     (folder / "build/lib").mkdir(parents=True)
     for n, name in enumerate(LIBRARIES):
-        Path(name).write_text(LIBERTY.replace("tiny", f"tiny{n}", 1))
+        Path(name).write_text(ADDING.replace("tiny", f"tiny{n}", 1))
     Path("design.toml").write_text("rows = 4\nblock = [1, 4]\n")
     Path("mine.py").write_text(NETWORK)
     Path("area.json").write_text(json.dumps({
