@@ -27,6 +27,8 @@ from .yields import followed
 
 #: Cycles from when a unit is done with an instruction to when another sees it; more of a LOAD, whose words come late.
 _SEEN, _COMES = 5, 36
+#: Cycles of a word between V and DRAM or the core: others come first at its ports.
+_WORD = 2
 #: From the begin of a product to its first result; cycles of an instruction of the converter beside its words.
 _FIRST, _BETWEEN = 40, 4
 #: Cycles in which ports and the bus have so many words.
@@ -114,8 +116,8 @@ def _task(each, words, accelerator):
         case Opcode.LOAD | Opcode.STORE:
             words = prod(f.get(f"count{n}", 1) for n in range(3))
             if each.opcode == Opcode.STORE:
-                return _Task(words, _SEEN, {"bus": words, "read": words})
-            return _Task(words, _COMES, {"bus": words, "write": words})
+                return _Task(_WORD * words, _SEEN, {"bus": words, "read": words})
+            return _Task(_WORD * words, _COMES, {"bus": words, "write": words})
         case Opcode.CONVERT:
             columns, to_w = f.get("columns", 0), f.get("to_w", 0)
             words = f["words"] * f["rows"] * (2 if columns or to_w else 1)
@@ -127,7 +129,7 @@ def _task(each, words, accelerator):
                          _SEEN, {})
         case Opcode.DRAIN:
             words = f["columns"] * f["rows0"] * f["rows1"]
-            return _Task(words, _SEEN, {"write": words})
+            return _Task(_WORD * words, _SEEN, {"write": words})
         case Opcode.VECTOR:
             return _passes(words, f["before"] if "before" in f else 0, f["count0"] * f["count1"], accelerator)
     return _Task(1, _SEEN, {})
