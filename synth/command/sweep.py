@@ -12,11 +12,12 @@ from hbfp.command import Parser
 from hbfp.design import Design
 from hbfp.values import OptionError, address, flag, make_folder, refuse, writable_folder
 
-from ..compare import denominators, sweep
+from ..compare import denominators, smaller, sweep
 from ..compare.baselines import BASELINES
 from ..compare.clocks import Point
 from ..compare.design_space import AXES, PLANS, axes_of, cross, designs_of_plan
-from ..report import clock_table, denominators_table, plots, sweep_table, tables
+from ..measure.area import Report
+from ..report import clock_table, denominators_table, plots, smaller_table, sweep_table, tables
 from ..report.html import write_page
 from ..tools import opensta
 from ..tools.errors import FAILURES
@@ -25,6 +26,7 @@ from .options import (
     add_flow_options,
     add_memory_option,
     baselines,
+    choose_target,
     choose_targets,
     jobs,
     make_console,
@@ -40,6 +42,7 @@ examples:
   python -m synth sweep                                   mantissas 4, 6, 8 at 32 x 32
   python -m synth sweep --plan table                      the README's table
   python -m synth sweep --plan denominators --against fp32,fma,bf16       floats by group: what ratios divide by
+  python -m synth sweep --plan smaller                    what makes cores smaller with equal bits, and FP32, too
   python -m synth sweep --plan clocks --recipe speed --against fp32,fma,bf16          areas at an equal clock
   python -m synth sweep --plan study --clocks             arrays, blocks, groups, accumulations: 123 designs
   python -m synth sweep --mantissa 2,3,4,5,6,8,12 --rows 8,16,24,32,64,128
@@ -84,6 +87,16 @@ def prepare(args: argparse.Namespace) -> Callable[[], None]:
             raise refuse("plan", args.plan, "has no clocks, take away --clocks")
         designs = denominators.float_designs(against)
         return partial(work_denominators, args, designs, targets, writable_folder("out", args.out))
+    if args.plan == smaller.PLAN:
+        for option, why in (("clocks", "has no clocks"), ("recipe", "has recipes of its own")):
+            if getattr(args, option):
+                raise refuse("plan", args.plan, f"{why}, take away --{option}")
+        libraries = [library for _, library in targets if library]
+        if not libraries:
+            raise refuse("plan", args.plan, "needs a cell library: python -m synth fetch, or --liberty FILE")
+        for library in libraries:
+            choose_target("adders", library.path)
+        return partial(work_smaller, args, libraries, writable_folder("out", args.out))
     designs, left_out = cross(axes_of(lists)) if args.plan is None else designs_of_plan(args.plan)
     if not designs:
         raise OptionError("no combination is a valid design")
@@ -148,6 +161,26 @@ def work_denominators(args: argparse.Namespace, designs: Sequence[Design],
     for each in every:
         console.print(denominators_table.table(each))
     console.print(f"{folder / 'denominators.json'}, {folder / 'denominators.csv'}")
+
+
+def work_smaller(args: argparse.Namespace, libraries: Sequence[Library], folder: Path) -> None:
+    """Measure step by step what makes cores smaller, write the tables, in sight of the user."""
+    console = make_console()
+    reports: dict[Library, dict[tuple[str, Design], Report]] = {library: {} for library in libraries}
+    with progress_bar(console) as bar:
+        for recipe, designs in smaller.wanted().items():
+            progress = mover(bar, f"{len(designs)} designs", f"{recipe}, ")
+            targets = [(recipe, library) for library in libraries]
+            run = sweep.run(designs, targets, (), args.jobs, args.scheduler, progress, args.bit)
+            for n, library in enumerate(libraries):    # one after the other, each with all designs
+                for each in run[n * len(designs):(n + 1) * len(designs)]:
+                    reports[library][recipe, each.report.design] = each.report
+    found = [smaller.Smaller.of(own, library) for library, own in reports.items()]
+    make_folder("out", folder)
+    files.write_json(folder / "smaller.json", smaller.as_dict(found))
+    for each in found:
+        console.print(smaller_table.table(each))
+    console.print(f"{folder / 'smaller.json'}")
 
 
 def main(argv: Sequence[str]) -> int:

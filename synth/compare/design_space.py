@@ -20,6 +20,8 @@ APART = ("multiplier", "ragged")
 AXES: dict[str, tuple[str, ...]] = {
     name: USUAL.get(name, ()) for name in dict.fromkeys((*FIRST, *OPTIONS)) if name not in APART}
 
+#: Half as many columns, and a converter as wide as they are.
+_TALL = {"rows": ("64",), "cols": ("16",), "block": ("1x64",), "convert_lanes": ("16",), "weight_clock": ("gated",)}
 #: Plan -> crosses, each with the axes that differ from :data:`AXES`.
 PLANS: dict[str, tuple[Mapping[str, tuple[str, ...]], ...]] = {
     "table": ({}, {"mantissa": ("4",), "wide": ("6",)}, {"mantissa": ("8",), "wide": ("12",)},
@@ -33,6 +35,9 @@ PLANS: dict[str, tuple[Mapping[str, tuple[str, ...]], ...]] = {
          "group": ("1x1", "1x2", "1x4", "2x4", "4x4", "8x4", "4x8", "8x8")},
     ),
     "clocks": ({},),
+    # What makes cores smaller with equal bits: a cross for each step (synth/compare/smaller.py).
+    "smaller": ({}, {"weight_clock": ("gated",)},
+                _TALL, {**_TALL, "group": ("32x8",)}),
     "study": (
         {"mantissa": ("2", "3", "4", "5", "6", "8", "12"), "rows": ("8", "16", "24", "32", "64", "128")},
         {"block": ("1x8", "1x16", "1x64", "1x128", "16x16", "32x32")},

@@ -5,7 +5,7 @@ from synth.measure.area import Figures
 
 class FakeReport:
     """As much of :class:`synth.measure.area.Report` as tables and pictures ask for; ``core`` is the area a MAC."""
-    recipe, library, bit = "area", {"name": "some"}, 1.2
+    recipe, library, bit, tools = "area", {"name": "some"}, 1.2, {"yosys": "1"}
 
     def __init__(self, core, design):
         self.core, self.design, self.name = Figures(area=core), design, design.name

@@ -17,10 +17,12 @@ from tests.browser import MISSING, Browser, find
     (["--against", "fp64"], "--against fp64: must be of fp32, fma, bf16, fp16, int"),
     (["--recipe", "best"], "--recipe best: must be one of area, adders, stock, speed, generic"),
     (["--group", "3x1"], "no combination is a valid design"),
-    (["--plan", "all"], "--plan all: must be one of table, denominators, clocks, study"),
+    (["--plan", "all"], "--plan all: must be one of table, denominators, clocks, smaller, study"),
     (["--plan", "denominators", "--against", "int"], "--against int: must name a float for the plan denominators"),
     (["--plan", "clocks", "--recipe", "generic"],
      "--clocks: needs OpenSTA and a cell library: python -m synth fetch"),
+    (["--plan", "smaller", "--recipe", "generic"], "--plan smaller: has recipes of its own, take away --recipe"),
+    (["--plan", "smaller", "--clocks"], "--plan smaller: has no clocks, take away --clocks"),
     (["--plan", "study", "--rows", "8"], "--plan study: names its designs itself, take away --rows"),
 ])
 def test_wrong_list(capsys, words, line):
