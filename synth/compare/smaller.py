@@ -13,8 +13,8 @@ from .design_space import AXES, PLANS, cross
 
 #: The plan whose crosses the steps take.
 PLAN = "smaller"
-#: Groups of elements that FP32 may choose from in every step, beside those of the cores of blocks.
-FLOAT_GROUPS = ((8, 4), (8, 8))
+#: Groups of elements and shapes that FP32 may choose from in every step, beside those of the cores of blocks.
+FLOAT_GROUPS, SQUARE = ((8, 4), (8, 8)), (32, 32)
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,9 @@ RECIPES = tuple(dict.fromkeys(step.recipe for step in STEPS))
 def designs(step: Step) -> tuple[list[Design], list[Design]]:
     """The cores of blocks that a step adds, and those of FP32."""
     blocks, _ = cross({**AXES, **PLANS[PLAN][step.cross]})
-    floats = {replace(baseline(each, "fp32"), group=group): None
-              for each in blocks for group in (each.group, *FLOAT_GROUPS)}
+    floats = {replace(baseline(each, "fp32"), group=group, rows=rows, cols=cols): None
+              for each in blocks for group in (each.group, *FLOAT_GROUPS)
+              for rows, cols in ((each.rows, each.cols), SQUARE)}
     return blocks, list(floats)
 
 

@@ -38,8 +38,9 @@ def test_each_side_has_the_same_options_and_its_own_group():
         blocks, floats = smaller.designs(step)
         assert [each.format.mantissa for each in blocks] == [4, 6, 8]
         assert {each.group for each in floats} == {(8, 4), (8, 8), blocks[0].group}
-        shared = ("rows", "cols", "weight_clock", "multiplier")
-        mine = [{name: describe.flat(each)[name] for name in shared} for each in (*blocks, *floats)]
+        assert {(each.rows, each.cols) for each in floats} == {(32, 32), (blocks[0].rows, blocks[0].cols)}
+        mine = [{name: describe.flat(each)[name] for name in ("weight_clock", "multiplier")}
+                for each in (*blocks, *floats)]
         assert all(each == mine[0] for each in mine) and mine[0]["multiplier"] == "recoded"
         assert all(each.rows * each.cols == 1024 and each.format.terms == each.rows for each in blocks)
     assert [step.name for step in smaller.STEPS if smaller.designs(step)[0][0].gated] == ["gated", "tall", "groups"]
