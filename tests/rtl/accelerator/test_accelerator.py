@@ -281,6 +281,21 @@ def good(device):
     assert np.array_equal(device.memory[BASE + 0xC000:][:640], device.memory[BASE:][:640])
 
 
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("unit", Unit)
+def test_a_queue_waits_for_all_that_is_waited_for(device, unit, place):
+    """A NOP of every unit waits for three: one of these is a slow load, whose last words the store behind it takes."""
+    device.set_timing(Timing(40, 4))
+    device.memory[BASE:] = np.random.default_rng(10 * unit + place).integers(0, 256, SIZE - BASE)    # not what V has
+    waits = [Wait(Unit.LOAD, 1), Wait(Unit.LOAD, 1)]
+    waits.insert(place, Wait(Unit.LOAD, 2))
+    start(device, [load(count0=1), load(offset=0x400, base=8, count0=100),
+                   Instruction(Opcode.NOP, {"unit": unit}, tuple(waits)),
+                   store([(unit, 3 if unit == Unit.LOAD else 1)], offset=0x9000, base=100, count0=8), HALT])
+    assert finish(device) == (True, 0, 0)
+    assert np.array_equal(device.memory[BASE + 0x9000:][:256], device.memory[BASE + 0x400 + 92 * 32:][:256])
+
+
 def settled(device, program, **registers):
     """An error's (cause, pc), after which nothing in DRAM changes; and the next program runs right."""
     start(device, program, **registers)
@@ -293,15 +308,37 @@ def settled(device, program, **registers):
     return cause, number
 
 
+def multiply(rows, base=0, **values):
+    """A product of one pass: rows of X from ``base`` on."""
+    ones = ("first", "last", "tiles", "columns", "rows1", "passes0", "passes1", "passes2")
+    return Instruction(Opcode.MULTIPLY, dict.fromkeys(ones, 1) | {
+        "rows0": rows, "row0": 1, "base": base} | values)
+
+
+def drain(rows, base=0, **values):
+    """Their results."""
+    return Instruction(Opcode.DRAIN, {"columns": 1, "rows0": rows, "rows1": 1, "row0": 1, "base": base} | values)
+
+
+#: Eight rows times a tile.
+PRODUCT = [Instruction(Opcode.WEIGHTS, {"base": 0, "tiles": 1, "repeats": 1}), multiply(8)]
 FIRST = [load(count0=8), store([(Unit.LOAD, 1)], offset=0x9000, count0=8)]
 #: What goes wrong: cause, number of the instruction, what comes after :data:`FIRST`.
 WRONG = {
     "opcode": (Cause.ILLEGAL, 2, [10]),
     "bit": (Cause.ILLEGAL, 2, [HALT.encode() | 1 << 500]),
     "count": (Cause.ILLEGAL, 2, [load(count1=0)]),
-    "vector": (Cause.REFUSED, 2, [Instruction(Opcode.MULTIPLY, {
-        "first": 1, "last": 1, "tiles": 1, "columns": 1, "rows0": SYSTEM.core.depth + 1, "rows1": 1, "passes0": 1,
-        "passes1": 1, "passes2": 1})]),
+    "deep": (Cause.REFUSED, 2, [multiply(SYSTEM.core.depth + 1)]),
+    "part": (Cause.ILLEGAL, 2, [Instruction(Opcode.WEIGHTS, {"base": 1, "tiles": 1, "repeats": 1})]),
+    "few results": (Cause.REFUSED, 4, [*PRODUCT, drain(4)]),
+    "many results": (Cause.REFUSED, 4, [*PRODUCT, drain(12)]),
+    "word": (Cause.REFUSED, 3, [load(memory=2, base=0, offset=0x9000), Instruction(
+        Opcode.VECTOR, {"body": 1, "count0": 1, "count1": 1}, (Wait(Unit.LOAD, 2),))]),
+    "conversion": (Cause.ADDRESS, 2, [Instruction(Opcode.CONVERT, {
+        "columns": 0, "base": SYSTEM.v_words - 4, "words": 1, "rows": 8, "stride": 1})]),
+    "rows": (Cause.ADDRESS, 3, [PRODUCT[0], multiply(8, SYSTEM.x_pieces - 4)]),
+    "results": (Cause.ADDRESS, 4, [*PRODUCT, drain(8, SYSTEM.v_words - 4)]),
+    "factors": (Cause.ADDRESS, 4, [PRODUCT[0], multiply(8, scale=1), drain(8, scale=1, scale_base=SYSTEM.v_words)]),
     "memory": (Cause.ADDRESS, 2, [load(base=SYSTEM.v_words - 8, count0=9)]),
     "negative": (Cause.ADDRESS, 3, [load(), load(base=1, count1=3, buffer1=-1)]),
     "elements": (Cause.ADDRESS, 2, [load(elements=1, run=2, base=SYSTEM.v_words * SYSTEM.lanes - 1)]),
