@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,8 +28,7 @@ MAKEFLAGS = ("CFG_CXXFLAGS_PCH_I=-include CFG_CXXFLAGS_STD=-std=gnu++17 CFG_CXXF
 VERILATE = ("--cc", "--prefix", "Vdut", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
             "-Wno-WIDTHEXPAND")
 #: Not C++20, whose headers take half again as long to read: no process of a model waits for a time.
-COMPILE = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-march=native", "-w", "-DVERILATOR=1",
-           "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0")
+COMPILE = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-march=native", "-w", "-DVERILATOR=1", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0")
 
 #: What the top module is called in C++. A design's own name says all of its parameters, and stands in front of each
 #: signal: two fifths of the C++ of an accelerator.
@@ -132,7 +131,7 @@ def _compile(source, target, flags, log):
     return target
 
 
-def runtime_objects(tool: Tool, *, trace: bool = False, vpi: bool = False) -> list[Path]:
+def runtime_objects(tool: Tool, *, trace: bool = False, coverage: bool = False, vpi: bool = False) -> list[Path]:
     """Objects of Verilator's runtime, which every model links; compiled once.
 
     Parameters
@@ -141,6 +140,8 @@ def runtime_objects(tool: Tool, *, trace: bool = False, vpi: bool = False) -> li
         The Verilator whose runtime it is.
     trace : bool
         Whether it is for models that write VCD traces.
+    coverage : bool
+        Whether it is for models that count what is reached of their text.
     vpi : bool
         Whether it is for programs whose signals are reached through VPI, instead of shared libraries.
 
@@ -150,9 +151,10 @@ def runtime_objects(tool: Tool, *, trace: bool = False, vpi: bool = False) -> li
         If the compiler is missing or fails; one line, with the log's path.
     """
     names = ["verilated.cpp", "verilated_threads.cpp"] + ["verilated_vcd_c.cpp"] * trace
+    names += ["verilated_cov.cpp"] * coverage
     names += ["verilated_dpi.cpp", "verilated_vpi.cpp"] * vpi
     # VPI functions are called from outside.
-    flags = [*(flag for flag in COMPILE if not vpi or flag != "-fvisibility=hidden"), *_trace_flags(trace), "-O1"]
+    flags = [*(flag for flag in COMPILE if not vpi or flag != "-fvisibility=hidden"), *_kind_flags(trace, coverage), "-O1"]
     include = ["-I", tool.include, "-I", tool.include / "vltstd"]
 
     def make(folder):
@@ -175,8 +177,8 @@ def _runtime_header(tool, flags):
     return folder / "runtime.h"
 
 
-def _trace_flags(trace):
-    return [f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}"]
+def _kind_flags(trace, coverage):
+    return [f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}", f"-DVM_COVERAGE={int(coverage)}"]
 
 
 def _units(folder):
@@ -203,7 +205,7 @@ def renamed(text: bytes, top: str) -> bytes:
 
 
 def build_library(verilog: Path, top: str, sources: Mapping[str, str], *, level: str = "-O3", trace: bool = False,
-                  verilate: Sequence[str] = (), jobs: int | None = None, progress: Progress | None = None,
+                  coverage: bool = False, verilate: Sequence[str] = (), jobs: int | None = None, progress: Progress | None = None,
                   cache: Path | None = None) -> Path:
     """Verilate one design and link it with C++ sources into a shared library.
 
@@ -219,6 +221,9 @@ def build_library(verilog: Path, top: str, sources: Mapping[str, str], *, level:
         Optimisation of the C++: ``-O3`` runs fastest, ``-O1`` builds fastest.
     trace : bool
         Build for VCD traces.
+    coverage : bool
+        Build to count, by ``VerilatedContext::coveragep``, which lines and branches of the text are reached and which
+        bits change.
     verilate : tuple of str
         Further Verilator options.
     jobs : int, optional
@@ -240,20 +245,21 @@ def build_library(verilog: Path, top: str, sources: Mapping[str, str], *, level:
     """
     check_system_tools()
     tool = find_tool()
-    options = [*VERILATE, *(["--trace-vcd"] if trace else []), *verilate]
-    flags = [*COMPILE, *_trace_flags(trace)]
+    options = [*VERILATE, *["--trace-vcd"] * trace, *["--coverage-line", "--coverage-toggle"] * coverage, *verilate]
+    flags = [*COMPILE, *_kind_flags(trace, coverage)]
     text, name = Path(verilog).read_bytes(), top
-    if not trace:                                          # whose scopes people read
+    if not trace:                                                        # whose scopes people read
         text, name = renamed(text, top), TOP
+    runtime = partial(runtime_objects, tool, trace=trace, coverage=coverage)
     key = files.key(text, name, json.dumps(sources, sort_keys=True), *options, *flags, level, tool.version, host(level))
 
     def make(folder):
-        _build(folder, text, name, sources, tool, options, flags, level, trace, jobs, progress)
+        _build(folder, text, name, sources, tool, options, flags, level, runtime, jobs, progress)
 
     return entries.entry((cache or files.cache("cosim")) / f"{top[:60]}-{key}", make) / "libdut.so"
 
 
-def _build(folder, text, top, sources, tool, options, flags, level, trace, jobs, progress):
+def _build(folder, text, top, sources, tool, options, flags, level, runtime, jobs, progress):
     """Build the library of :func:`build_library` in an empty folder, beside its log."""
     library, work, log = folder / "libdut.so", folder / "work", folder / "build.log"
     work.mkdir()
@@ -278,7 +284,7 @@ def _build(folder, text, top, sources, tool, options, flags, level, trace, jobs,
             done += 1
             if progress:
                 progress(done, total)
-    objects = [task.result() for task in tasks] + runtime_objects(tool, trace=trace)
+    objects = [task.result() for task in tasks] + runtime()
     _run(["g++", "-shared", "-Wl,-Bsymbolic", "-pthread", *objects, "-o", work / library.name], log, "linking")
     (work / library.name).replace(library)
     shutil.rmtree(work)

@@ -1,0 +1,1 @@
+"""What of the emitted text the checks reach: ``python -m tests.coverage``."""
