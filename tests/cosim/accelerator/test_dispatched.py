@@ -19,7 +19,7 @@ from golden.perf.accelerator.colocate.dispatched import Machine, quanta, serve
 from golden.perf.dispatch.twin import Request, Twin
 from golden.spec.dispatch import Counter, Policy
 from hbfp.isa.instructions import Instruction, Opcode, Unit, Wait
-from hbfp.isa.registers import Cause
+from hbfp.isa.registers import BY_NAME, Access, Cause, parameters, registers
 from hbfp.program import Program, Region
 from hbfp.system import Share
 from rtl.accelerator.front import unit
@@ -111,6 +111,23 @@ def times_of(built, serving, training=None):
     latency = manifest.data.latency
     return Machine(Twin(unit(SYSTEM.dispatch)), model.times(serving, latency, *MEMORY).cycles,
                    quanta(training, latency, *MEMORY) if training else None)
+
+
+def test_every_register_that_is_written_is_read(device):
+    """Those of both contexts, of the dispatcher and of its ring, all of them written before the first is read."""
+    rng, found = np.random.default_rng(0), {}
+    for one in registers(SYSTEM.contexts, dispatched=True, ringed=True):
+        if one.access is Access.WRITE:
+            found[one.address] = sum(int(rng.integers(0, 1 << each.width)) << each.low for each in one.fields) or int(
+                rng.integers(0, 1 << 32))
+    found |= {BY_NAME["policy"].address: 1 << 8, BY_NAME["ring_size"].address: 1}    # so that nothing begins
+    for address, value in found.items():
+        assert device.write(address, value) == 0
+    assert {address: device.read(address) for address in found} == found
+    expected = parameters(SYSTEM)
+    assert {name: read(device, name) for name in expected} == expected
+    places = {one.address for one in registers(SYSTEM.contexts, dispatched=True, ringed=True)}
+    assert not any(device.read(address) for address in range(0, max(places), 4) if address not in places)
 
 
 def test_one_request(built, device):
