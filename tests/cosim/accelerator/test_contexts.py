@@ -24,6 +24,8 @@ from hbfp.isa.registers import Cause
 from hbfp.program import Program, Region
 from hbfp.system import Share
 from tests.cases import sweep
+from tests.rtl.accelerator.test_accelerator import FIRST, WRONG, start
+from tests.rtl.accelerator.test_accelerator import finish as wrong
 
 from .built import DISPATCHED, TWO, opened, renewed
 
@@ -53,6 +55,22 @@ def right(memory, machine, program):
     """Whether DRAM from a program's base on is that of the golden machine."""
     known = machine.dram.defined[:, 0]
     return np.array_equal(memory[:program.limit].view(np.uint32)[known], machine.dram.data[known])
+
+
+@pytest.mark.parametrize("name", ["bit", "word", "memory", "elements", "words", "run", "beat", "number", "few results",
+                                  "results", "factors", "conversion"])
+def test_what_is_wrong_has_its_cause_and_number(device, name):
+    """As with one context; the other is told nothing."""
+    cause, number, more = WRONG[name]
+    start(device, [*FIRST, *more, HALT])
+    assert wrong(device) == (False, cause, number)
+    assert read(device, "status", 1) == read(device, "interrupt_status", 1) == 0
+
+
+@pytest.mark.parametrize("instructions", [0, 1 << 24])
+def test_a_program_of_no_length_or_too_long(device, instructions):
+    start(device, [HALT], instructions=instructions)
+    assert wrong(device) == (False, Cause.END, 0)
 
 
 @pytest.mark.parametrize("seed", range(6))

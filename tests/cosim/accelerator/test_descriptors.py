@@ -41,10 +41,10 @@ def device(built):
     return renewed(built[1], *MEMORY)
 
 
-def ringed(device, serving, *given, spoil=lambda number, data: data):
+def ringed(device, serving, *given, spoil=lambda number, data: data, log=LOG):
     """As ``begin``, with a ring that is on; it, and the cycles in which the policy counts, and the bell was rung."""
     counts = begin(device, serving, *given)
-    ring, rung = Ring(device, ADDRESS, LOG, WINDOW, spoil), device.cycle - 2
+    ring, rung = Ring(device, ADDRESS, log, WINDOW, spoil), device.cycle - 2
     ring.open()
     return ring, counts, rung
 
@@ -162,6 +162,20 @@ def test_a_corrupt_descriptor_is_refused_by_its_tag(device, first):
             assert not each.failed and (len(set(times)) == 1) == (each.refusal is not None)
         assert [copied(device, serving, 3 * number + n) for n in range(3)] == [True, False, True]
         assert read(device, "ring_head") == 3 * number + 3 and read(device, "status") & 4 == 0
+
+
+def test_a_ring_of_many_places(device):
+    """As many as the DRAM has room for: none is read at the place of a smaller ring."""
+    serving = copies(4)
+    ring, *_ = ringed(device, serving, None, Policy(batch=4, timeout=50), log=12)
+    assert asked(device, ring, [place(number) for number in range(40)]) == 40
+    device.idle(1000)
+    found = answered(device)
+    while len(found) < 40:
+        device.idle(500)
+        found += answered(device)
+    assert [each.completion.tag for each in found] == [place(number).tag for number in range(40)]
+    assert read(device, "ring_head") == 40 and all(copied(device, serving, number) for number in range(40))
 
 
 def test_a_host_that_takes_nothing(device):

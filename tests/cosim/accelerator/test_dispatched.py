@@ -126,6 +126,8 @@ def test_every_register_that_is_written_is_read(device):
     assert {address: device.read(address) for address in found} == found
     expected = parameters(SYSTEM)
     assert {name: read(device, name) for name in expected} == expected
+    first = read(device, "now")
+    assert 0 < read(device, "now") - first < 10
     places = {one.address for one in registers(SYSTEM.contexts, dispatched=True, ringed=True)}
     assert not any(device.read(address) for address in range(0, max(places), 4) if address not in places)
 
