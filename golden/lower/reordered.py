@@ -2,14 +2,13 @@
 
 A machine takes instructions in order, and waits where the queue of one unit is full. So where models take turns layer
 by layer, all of them wait in layers that keep one unit busy. Here each instruction comes as soon as what it needs is
-expected to be there, those first that most of the program still waits for. Results are the same bits: whatever reads or
-writes the same addresses keeps its order, and so do commands of the core, and parts of a program of the vector unit.
+expected to be there, those first that most of the program still waits for. Results are the same bits
+(:mod:`.waits`).
 """
 
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import pairwise
 from math import prod
@@ -23,7 +22,7 @@ from hbfp.program import Layer, Program
 
 from .rewriting import Rewritten
 from .schedule import Emission, Schedule
-from .yields import followed
+from .waits import Task, wait
 
 #: Cycles from when a unit is done with an instruction to when another sees it; more of a LOAD, whose words come late.
 _SEEN, _COMES = 5, 36
@@ -35,21 +34,6 @@ _FIRST, _BETWEEN = 40, 4
 _SHARE = 16
 #: What a VECTOR takes beside its passes, a step on scalars, and a reduction beside its beats.
 _EMPTIES, _STEP, _TREE = 12, 6, 8
-
-
-@dataclass
-class _Task:
-    """An instruction: the cycles that it keeps its unit, those until others see what it does, and words that it moves
-    by what units share; what it waits for, to be done or to have begun; those that wait for it; and the VECTOR that has
-    to follow it at once.
-    """
-    cycles: int
-    lag: int
-    moves: dict[str, int]
-    done: set[int] = field(default_factory=set)
-    begun: set[int] = field(default_factory=set)
-    behind: list[int] = field(default_factory=list)
-    next: int | None = None
 
 
 def reordered(program: Program, emissions: Sequence[tuple[int, Emission]], moved: Schedule
@@ -75,9 +59,7 @@ def reordered(program: Program, emissions: Sequence[tuple[int, Emission]], moved
     words = dict(read(program))
     given = [words.get(number) for number, _ in emissions]
     tasks = [_task(each, own, program.accelerator) for each, own in zip(every, given, strict=True)]
-    _same_addresses(tasks, every)
-    _commands(tasks, every)
-    _together(tasks, every, given, program.accelerator.row_words * program.accelerator.lanes)
+    wait(tasks, every, given, program.accelerator.row_words * program.accelerator.lanes)
     made = Schedule(program.accelerator)
     made.moved = moved.moved
     numbers = np.full(len(program.instructions), -1, np.int64)
@@ -116,28 +98,28 @@ def _task(each, words, accelerator):
         case Opcode.LOAD | Opcode.STORE:
             words = prod(f.get(f"count{n}", 1) for n in range(3))
             if each.opcode == Opcode.STORE:
-                return _Task(_WORD * words, _SEEN, {"bus": words, "read": words})
-            return _Task(_WORD * words, _COMES, {"bus": words, "write": words})
+                return Task(_WORD * words, _SEEN, {"bus": words, "read": words})
+            return Task(_WORD * words, _COMES, {"bus": words, "write": words})
         case Opcode.CONVERT:
             columns, to_w = f.get("columns", 0), f.get("to_w", 0)
             words = f["words"] * f["rows"] * (2 if columns or to_w else 1)
-            return _Task(words + _BETWEEN + side * columns, _SEEN, {"read": words})
+            return Task(words + _BETWEEN + side * columns, _SEEN, {"read": words})
         case Opcode.WEIGHTS:
-            return _Task(side * f["tiles"] * f["repeats"], _SEEN, {})
+            return Task(side * f["tiles"] * f["repeats"], _SEEN, {})
         case Opcode.MULTIPLY:
-            return _Task(prod(f[name] for name in ("passes0", "passes1", "passes2", "rows0", "rows1", "columns")),
+            return Task(prod(f[name] for name in ("passes0", "passes1", "passes2", "rows0", "rows1", "columns")),
                          _SEEN, {})
         case Opcode.DRAIN:
             words = f["columns"] * f["rows0"] * f["rows1"]
-            return _Task(_WORD * words, _SEEN, {"write": words})
+            return Task(_WORD * words, _SEEN, {"write": words})
         case Opcode.VECTOR:
             return _passes(words, f["before"] if "before" in f else 0, f["count0"] * f["count1"], accelerator)
-    return _Task(1, _SEEN, {})
+    return Task(1, _SEEN, {})
 
 
 def _passes(words, before, rows, accelerator):
     """The same of a VECTOR of which all words behind the first are for each row."""
-    beats, found = accelerator.row_words, _Task(_EMPTIES, _SEEN, {"read": 0, "write": 0})
+    beats, found = accelerator.row_words, Task(_EMPTIES, _SEEN, {"read": 0, "write": 0})
     for place, word in enumerate(words):
         f, times = field_values(word or 0), 1 if place < before else rows
         if f["kind"] == Kind.LENGTH:
@@ -154,76 +136,7 @@ def _passes(words, before, rows, accelerator):
     return found
 
 
-def _same_addresses(tasks, emissions):
-    """What reads or writes addresses waits for those that wrote them before, and who writes them for who read them."""
-    memories = {}
-    for place, each in enumerate(emissions):
-        for span, writes in (*((span, False) for span in each.reads), *((span, True) for span in each.writes)):
-            starts, pieces = memories.setdefault(span.memory, ([0], [[None, ()]]))
-            first, last = (_cut(starts, pieces, address) for address in (span.start, span.stop))
-            for writer, readers in pieces[first:last]:
-                tasks[place].done |= {writer, *(readers if writes else ())} - {None, place}
-            if writes:
-                starts[first:last], pieces[first:last] = [span.start], [[place, ()]]
-            else:
-                for piece in pieces[first:last]:
-                    piece[1] = (*piece[1], place)
-
-
-def _cut(starts, pieces, address):
-    """The number of the piece that begins at an address."""
-    place = bisect_left(starts, address)
-    if place == len(starts) or starts[place] != address:
-        place = bisect_right(starts, address)
-        starts.insert(place, address)
-        pieces.insert(place, list(pieces[place - 1]))
-    return place
-
-
-def _commands(tasks, emissions):
-    """Weights, rows and results of commands keep their order, and none is so far ahead that the core has no place."""
-    last = {Opcode.WEIGHTS: [], Opcode.MULTIPLY: [], Opcode.DRAIN: []}
-    drained = []                                           # before each product, those whose results were taken
-    for place, each in enumerate(emissions):
-        if each.opcode not in last:
-            continue
-        begun = last[each.opcode][-1:]
-        if each.opcode == Opcode.WEIGHTS:
-            begun += last[Opcode.MULTIPLY][-2:-1]
-        elif each.opcode == Opcode.MULTIPLY:
-            begun += [*last[Opcode.WEIGHTS][-1:], *(drained[-1] if drained else [])]
-            drained.append(last[Opcode.DRAIN][-1:])
-        else:
-            begun += last[Opcode.MULTIPLY][-1:]
-        tasks[place].begun |= set(begun) - tasks[place].done
-        last[each.opcode].append(place)
-
-
-def _together(tasks, emissions, given, longest):
-    """A VECTOR that reads what one before it left in the unit follows it at once; the first of several waits for all
-    that the others need and that does not need it.
-    """
-    writer, groups, length, uses = {}, [], longest, None
-    for place, each in enumerate(emissions):
-        if each.opcode != Opcode.VECTOR:
-            continue
-        uses, length = followed(given[place], length)
-        first = min((writer[what] for what in uses.reads if what in writer), default=len(groups))
-        groups[first:] = [[member for group in groups[first:] for member in group] + [place]]
-        writer = {what: min(group, first) for what, group in writer.items()} | dict.fromkeys(uses.writes, first)
-    for first, *others in groups:
-        needs = {first}
-        for place in range(first + 1, (others or [first])[-1] + 1):
-            task = tasks[place]
-            if place in others or not needs.isdisjoint(task.done | task.begun):
-                needs.add(place)
-        for before, place in zip([first, *others], others, strict=False):
-            tasks[first].done |= {each for each in tasks[place].done | tasks[place].begun if each not in needs}
-            tasks[before].next = place
-            tasks[place].done.add(before)
-
-
-def _order(tasks: Sequence[_Task], emissions: Sequence[Emission]) -> Iterable[int]:
+def _order(tasks: Sequence[Task], emissions: Sequence[Emission]) -> Iterable[int]:
     """The tasks in the order in which they are expected to begin."""
     for place, task in enumerate(tasks):
         for each in task.done | task.begun:

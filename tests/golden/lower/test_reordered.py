@@ -1,6 +1,8 @@
 """Instructions of a job in another order: the same ones, with the same results, and what belongs together together.
 
 That machines find no race in them, and the bits of each model alone, is what :mod:`.training.test_job` holds.
+
+Covers: golden/lower/waits.py.
 """
 
 from collections import Counter
@@ -77,6 +79,25 @@ def test_what_the_vector_unit_keeps_is_read_by_the_next(both):
             kept |= dict.fromkeys(uses.writes, tuple(own))
         chains.append(found)
     assert chains[0] == chains[1] and any(len(each) > 1 for each in chains[0])
+
+
+def cnn(seed, channels):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Conv2d(1, channels, 3, padding=1), nn.BatchNorm2d(channels), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Conv2d(channels, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.Flatten(),
+                         nn.LazyLinear(10))
+
+
+@pytest.mark.parametrize("channels, images, size", [(8, 4, 8), (16, 16, 4)])
+def test_what_waits_for_the_core_or_the_vector_unit_comes_behind_what_these_wait_for(channels, images, size):
+    """Weights of several instructions for a command; VECTORs that belong together, with what others need among them."""
+    batch = ((torch.randn(images, 1, size, size, generator=torch.Generator().manual_seed(1)),),
+             (torch.arange(images) % 10,))
+    models = [cnn(seed, channels) for seed in range(2)]
+    for model in models:
+        model(batch[0][0])
+    step = lower_job_step(models, F.cross_entropy, [sgd()] * 2, [batch] * 2, accelerator())
+    followed(step, [[batch] * 2])
 
 
 def test_rows_that_a_batch_chooses():
