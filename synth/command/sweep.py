@@ -74,6 +74,8 @@ def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     args.jobs, args.scheduler, args.bit = jobs(args), address("scheduler", args.scheduler), memory_bit(args)
     targets = choose_targets(args.recipe, args.liberty)
+    if args.clocks and args.plan in (denominators.PLAN, smaller.PLAN):
+        raise refuse("plan", args.plan, "has no clocks, take away --clocks")
     args.clocks = args.clocks or args.plan == CLOCKS
     if args.clocks and not (targets[0][1] and opensta.find()):
         raise OptionError("--clocks: needs OpenSTA and a cell library: python -m synth fetch")
@@ -83,14 +85,11 @@ def prepare(args: argparse.Namespace) -> Callable[[], None]:
         raise refuse("plan", args.plan, f"names its designs itself, take away {', '.join(given)}")
     against = baselines(args.against)
     if args.plan == denominators.PLAN:
-        if args.clocks:
-            raise refuse("plan", args.plan, "has no clocks, take away --clocks")
         designs = denominators.float_designs(against)
         return partial(work_denominators, args, designs, targets, writable_folder("out", args.out))
     if args.plan == smaller.PLAN:
-        for option, why in (("clocks", "has no clocks"), ("recipe", "has recipes of its own")):
-            if getattr(args, option):
-                raise refuse("plan", args.plan, f"{why}, take away --{option}")
+        if args.recipe:
+            raise refuse("plan", args.plan, "has recipes of its own, take away --recipe")
         libraries = [library for _, library in targets if library]
         if not libraries:
             raise refuse("plan", args.plan, "needs a cell library: python -m synth fetch, or --liberty FILE")
