@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from hbfp.isa.instructions import Opcode
@@ -89,22 +90,11 @@ def _cut(starts, pieces, address):
 
 
 def _commands(tasks, emissions):
-    """Weights, rows and results of commands keep their order, and none is so far ahead that the core has no place."""
-    last = {Opcode.WEIGHTS: [], Opcode.MULTIPLY: [], Opcode.DRAIN: []}
-    drained = []                                           # before each product, those whose results were taken
-    for place, each in enumerate(emissions):
-        if each.opcode not in last:
-            continue
-        begun = last[each.opcode][-1:]
-        if each.opcode == Opcode.WEIGHTS:
-            begun += last[Opcode.MULTIPLY][-2:-1]
-        elif each.opcode == Opcode.MULTIPLY:
-            begun += [*last[Opcode.WEIGHTS][-1:], *(drained[-1] if drained else [])]
-            drained.append(last[Opcode.DRAIN][-1:])
-        else:
-            begun += last[Opcode.MULTIPLY][-1:]
-        tasks[place].begun |= set(begun) - tasks[place].done
-        last[each.opcode].append(place)
+    """Weights, rows and results of commands keep their order among each other, so that no queue holds more of them."""
+    core = [place for place, each in enumerate(emissions) if each.opcode in (
+        Opcode.WEIGHTS, Opcode.MULTIPLY, Opcode.DRAIN)]
+    for before, place in pairwise(core):
+        tasks[place].begun |= {before} - tasks[place].done
 
 
 def _completed(tasks, emissions):
