@@ -40,17 +40,16 @@ class Drawn:
     def until_it_fits(self, make: Callable[[int], None], refusal: type[ValueError], draws: int) -> None:
         """Call ``make`` with 0, 1 and so on, ``draws`` times at most, until it meets no limit.
 
-        Lines of ``refusal`` may name one; whatever else is raised is a failure, for what is drawn can be lowered.
+        Lines of a ValueError may name one; whatever else is raised is a failure, for what is drawn can be lowered.
         """
         for number in range(draws):
             try:
                 make(number)
-            except refusal as error:
-                limit = next((name for name, says in LIMITS.items() if re.search(says, str(error))), None)
-                if limit is not None:
+            except Exception as error:
+                line = " ".join(str(error).split())
+                limit = next((name for name, says in LIMITS.items() if re.search(says, line)), None)
+                if limit is not None and isinstance(error, ValueError):
                     self.anew[limit] = self.anew.get(limit, 0) + 1
                     continue
-                self.failure = str(error)
-            except Exception as error:
-                self.failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
+                self.failure = str(error) if isinstance(error, refusal) else f"{type(error).__name__}: {line}"
             break
