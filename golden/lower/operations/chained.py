@@ -59,9 +59,8 @@ def adds_rows(form: Rows) -> bool:
 
 def _adds_all(net, form):
     """Whether a form adds up rows, and each along itself, in a job whose models do so together."""
-    row, = (each.shape[form.dim] for each in form.operands)
     return (form.program == programs.row_sum() and bool(form.results[0].over) and net.build.waiting is not None
-            and net.accelerator.short_rows > 0 and row <= net.build.lanes)
+            and net.accelerator.short_rows > 0 and form.operands[0].shape[form.dim] <= net.build.lanes)
 
 
 def sums_along(net: Nodes, form: Rows, operand: fx.Node) -> tuple[Rows, list[Value]] | None:

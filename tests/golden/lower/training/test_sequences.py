@@ -141,6 +141,14 @@ def test_losses(name):
     follow(nn.Linear(11, 10), loss, [((torch.randn(2, 5, 11),), (draw(),)) for _ in range(2)])
 
 
+def test_one_sequence():
+    """Sums of rows that one batch has alone are looked at for each reader, whatever operands it has."""
+    torch.manual_seed(1)
+    layer = nn.TransformerEncoderLayer(12, 2, 20, dropout=0.0, batch_first=True, norm_first=True)
+    model = nn.Sequential(layer, nn.Flatten(), nn.Linear(72, 3))
+    follow(model, F.smooth_l1_loss, [((torch.randn(1, 6, 12),), (torch.randn(1, 3),))])
+
+
 def test_parts_of_a_step():
     """Both products of a stacked product's gradients are named after it, as a layer's are."""
     step, expected = check("encoder", "8", 1)
