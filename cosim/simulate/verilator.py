@@ -28,7 +28,8 @@ MAKEFLAGS = ("CFG_CXXFLAGS_PCH_I=-include CFG_CXXFLAGS_STD=-std=gnu++17 CFG_CXXF
 VERILATE = ("--cc", "--prefix", "Vdut", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
             "-Wno-WIDTHEXPAND")
 #: Not C++20, whose headers take half again as long to read: no process of a model waits for a time.
-COMPILE = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-march=native", "-w", "-DVERILATOR=1", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0")
+COMPILE = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-march=native", "-w", "-DVERILATOR=1",
+           "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0")
 
 #: What the top module is called in C++. A design's own name says all of its parameters, and stands in front of each
 #: signal: two fifths of the C++ of an accelerator.
@@ -154,7 +155,8 @@ def runtime_objects(tool: Tool, *, trace: bool = False, coverage: bool = False, 
     names += ["verilated_cov.cpp"] * coverage
     names += ["verilated_dpi.cpp", "verilated_vpi.cpp"] * vpi
     # VPI functions are called from outside.
-    flags = [*(flag for flag in COMPILE if not vpi or flag != "-fvisibility=hidden"), *_kind_flags(trace, coverage), "-O1"]
+    flags = [*(flag for flag in COMPILE if not vpi or flag != "-fvisibility=hidden"),
+             *_kind_flags(trace, coverage), "-O1"]
     include = ["-I", tool.include, "-I", tool.include / "vltstd"]
 
     def make(folder):
@@ -205,8 +207,8 @@ def renamed(text: bytes, top: str) -> bytes:
 
 
 def build_library(verilog: Path, top: str, sources: Mapping[str, str], *, level: str = "-O3", trace: bool = False,
-                  coverage: bool = False, verilate: Sequence[str] = (), jobs: int | None = None, progress: Progress | None = None,
-                  cache: Path | None = None) -> Path:
+                  coverage: bool = False, verilate: Sequence[str] = (), jobs: int | None = None,
+                  progress: Progress | None = None, cache: Path | None = None) -> Path:
     """Verilate one design and link it with C++ sources into a shared library.
 
     Parameters
@@ -248,7 +250,7 @@ def build_library(verilog: Path, top: str, sources: Mapping[str, str], *, level:
     options = [*VERILATE, *["--trace-vcd"] * trace, *["--coverage-line", "--coverage-toggle"] * coverage, *verilate]
     flags = [*COMPILE, *_kind_flags(trace, coverage)]
     text, name = Path(verilog).read_bytes(), top
-    if not trace:                                                        # whose scopes people read
+    if not trace:                                          # whose scopes people read
         text, name = renamed(text, top), TOP
     runtime = partial(runtime_objects, tool, trace=trace, coverage=coverage)
     key = files.key(text, name, json.dumps(sources, sort_keys=True), *options, *flags, level, tool.version, host(level))
