@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,11 @@ _INTERRUPT, _LIMIT, _BROKEN = range(3)
 #: 0, or 1 and the number of the context that has the machine; ``reads`` and ``writes`` count beats of the DRAM.
 EVENT = np.dtype([("cycle", "<u8"), ("started", "<u4"), ("completed", "<u4"), ("waiting", "<u4"), ("running", "<u4"),
                   ("reads", "<u4"), ("writes", "<u4")], align=True)
+
+
+def with_more(sources: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
+    """The C++ of a device with other files, which include its driver as ``driver.h``."""
+    return {"driver.h" if name == "driver.cpp" else name: text for name, text in sources.items()} | dict(more)
 
 
 class BusError(RuntimeError):

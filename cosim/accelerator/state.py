@@ -10,7 +10,7 @@ import numpy as np
 from hbfp import files
 
 from ..simulate.verilator import build_library
-from .device import Device
+from .device import Device, with_more
 
 #: Registers have an initial value, and what a memory gives is a register without one; memories have places.
 _STATE = re.compile(r"^  (?:output )?reg (?:\[\d+:0\] )?(?:\w+(?= = )|r_data(?=;)|\w+ \[\d+:0\](?=;))", re.MULTILINE)
@@ -82,8 +82,7 @@ class StateDevice(Device):
 
     def _built(self, verilog, top, sources, *, verilate, **options):
         text = _STATE.sub(lambda found: f"{found[0]} {_PUBLIC}", verilog.read_text())
-        sources = {"driver.h": sources["driver.cpp"], "state.cpp": _FUNCTIONS,
-                   **{name: each for name, each in sources.items() if name != "driver.cpp"}}
+        sources = with_more(sources, {"state.cpp": _FUNCTIONS})
         with files.scratch() as folder:
             (folder / verilog.name).write_text(text)
             return build_library(folder / verilog.name, top, sources, verilate=(*verilate, "--flatten"), **options)

@@ -32,7 +32,8 @@ from .reasons import REASONS
 COUNTED = {name: design for name, design in DESIGNS.items() if isinstance(design, Programs)}
 
 #: A way out for what was counted, behind the driver.
-WRITE = """#include "driver.h"
+WRITE = """\
+#include "driver.h"
 extern "C" API void sim_coverage(Simulation* sim, const char* path) { sim->context.coveragep()->write(path); }
 """
 
@@ -46,11 +47,9 @@ class Counting:
     def __enter__(self):
         self.kept = device.Device._built, device.Device.close
         counting, (_, close) = self, self.kept
-        source = (Path(device.__file__).parent / "driver.cpp").read_text()
 
         def built(_, verilog, top, sources, *, trace, level, **options):
-            rest = {name: text for name, text in sources.items() if name != "driver.cpp"}
-            return build_library(verilog, top, rest | {"driver.h": source, "coverage.cpp": WRITE}, level="-O1",
+            return build_library(verilog, top, device.with_more(sources, {"coverage.cpp": WRITE}), level="-O1",
                                  coverage=True, **options)
 
         def closed(self):

@@ -69,9 +69,8 @@ class Slave(device.Device):
     """An accelerator at such a slave."""
 
     def _built(self, verilog, top, sources, **options):
-        sources = sources | {"driver.h": sources["driver.cpp"], "slave.cpp": _ACCESS,
-                             "dram.h": Path(__file__).with_name("slave.h").read_text()}
-        del sources["driver.cpp"]
+        sources = device.with_more(sources, {"slave.cpp": _ACCESS,
+                                             "dram.h": Path(__file__).with_name("slave.h").read_text()})
         return super()._built(verilog, top, sources, **options)
 
     def set(self, **settings):
