@@ -103,7 +103,7 @@ def _completed(tasks, emissions):
     Weights are done when products have taken them, a product when its results are: neither may wait for what stands
     behind one that waits for it.
     """
-    needs, seen = {}, dict[Opcode, int]()                  # the last of each kind as an instruction was completed
+    needs = dict[int, int]()                               # the core's instruction with which each is done
     weights, products, drains = deque(), deque(), deque()  # [number, tiles], _Product, [number, columns]
 
     def take(count):
@@ -112,7 +112,7 @@ def _completed(tasks, emissions):
             weights[0][1] -= most
             count -= most
             if not weights[0][1]:
-                needs[weights.popleft()[0]] = set(seen.values())
+                needs[weights.popleft()[0]] = place
 
     for place, each in enumerate(emissions):
         f = each.values
@@ -128,7 +128,6 @@ def _completed(tasks, emissions):
                 drains.append([place, f["columns"]])
             case _:
                 continue
-        seen[each.opcode] = place
         while products and products[0].ended and drains:
             product, drain = products[0], drains[0]
             columns = min(product.columns, drain[1])
@@ -138,19 +137,18 @@ def _completed(tasks, emissions):
             take(missing)
             product.taken, product.columns, drain[1] = 0, product.columns - columns, drain[1] - columns
             if not drain[1]:
-                needs[drains.popleft()[0]] = set(seen.values())
+                needs[drains.popleft()[0]] = place
             if not product.columns:
-                needs |= {part: set(seen.values()) for part, _ in products.popleft().parts}
+                needs |= {part: place for part, _ in products.popleft().parts}
         if products and not products[0].ended:             # of one that is open, parts whose weights are there
             parts = products[0].parts
             while parts and sum(left for _, left in weights) >= parts[0][1]:
                 part, passes = parts.pop(0)
                 take(passes)
                 products[0].taken += passes
-                needs[part] = set(seen.values())
+                needs[part] = place
     for place, task in enumerate(tasks):
-        for each in [each for each in task.done if each in needs]:
-            task.begun |= needs[each] - task.done - {place}
+        task.begun |= {needs[each] for each in task.done if each in needs} - task.done - {place}
 
 
 def _together(tasks, emissions, given, longest):
