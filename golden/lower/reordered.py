@@ -108,12 +108,12 @@ def _task(each, words, accelerator):
             return Task(side * f["tiles"] * f["repeats"], _SEEN, {})
         case Opcode.MULTIPLY:
             return Task(prod(f[name] for name in ("passes0", "passes1", "passes2", "rows0", "rows1", "columns")),
-                         _SEEN, {})
+                        _SEEN, {})
         case Opcode.DRAIN:
             words = f["columns"] * f["rows0"] * f["rows1"]
             return Task(_WORD * words, _SEEN, {"write": words})
         case Opcode.VECTOR:
-            return _passes(words, f["before"] if "before" in f else 0, f["count0"] * f["count1"], accelerator)
+            return _passes(words, f.get("before", 0), f["count0"] * f["count1"], accelerator)
     return Task(1, _SEEN, {})
 
 

@@ -201,9 +201,10 @@ def _run(net, node, chain, waits=False):
     flat = result.dim() > 0 and result.shape[order[-1]] % net.build.lanes == 0 or not kept and len(streams) == len(
         chain.operands) and keeps_zeros(program, len(streams))
     count = len(streams)
-    alike = Alike("", [(program, range(count), [count])], list, [], [*streams, output], {count: output}, order, flat,
-                  (count,))
-    if waits and net.build.waiting is not None and count == len(chain.operands) and alike.may(net.build):
-        net.build.waiting.append(alike)
-        return
+    if waits and net.build.waiting is not None and count == len(chain.operands):
+        alike = Alike("", [(program, range(count), [count])], list, [], [*streams, output], {count: output}, order,
+                      flat, (count,))
+        if alike.may(net.build):
+            net.build.waiting.append(alike)
+            return
     vectors.by_rows(net.build, program, streams, order, [output], flat=flat, kept=kept)
