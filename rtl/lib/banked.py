@@ -26,7 +26,8 @@ class Banked:
         low = (banks - 1).bit_length()
         self.w_en, self.w_data = Signal(granules, name=f"{name}_w_en"), Signal(width, name=f"{name}_w_data")
         self.r_en, self.r_data = Signal(name=f"{name}_r_en"), Signal(width, name=f"{name}_r_data")
-        self.w_addr, self.r_addr = (Signal(range(words), name=f"{name}_{way}_addr") for way in "wr")
+        # A bank of one word has no address, and a wire has at least one bit.
+        self.w_addr, self.r_addr = (Signal(range(max(words, 2 * banks)), name=f"{name}_{way}_addr") for way in "wr")
         data = []
         for bank in range(banks):
             ram = m.submodules[f"{name}{bank}"] = Ram(words // banks, width, granules, single=True)

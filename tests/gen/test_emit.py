@@ -25,6 +25,7 @@ from gen.readable import TEXTS
 from gen.units import CORE_UNITS, make_unit
 from hbfp.format import ROUNDINGS
 from hbfp.options import design_from_values
+from rtl.lib.banked import stored
 from rtl.lib.component import Component
 from rtl.lib.memory import Ram
 from rtl.lib.names import parameter
@@ -264,6 +265,28 @@ def test_memories_have_no_values():
     text, = emitter.texts.values()
     assert re.search(r"cell \$meminit_v2 \S+\n +end\n", text)
     assert "initial" not in verilog(emitter)
+
+
+@pytest.mark.parametrize("words, banks", [(1, 1), (2, 1), (2, 2), (4, 2), (4, 4)])
+def test_banks_of_one_word_are_verilog(words, banks):
+    """A bank of one word has no address, and Verilog no wire without bits."""
+    class Banks(Component):
+        kind = "banks"
+
+        @staticmethod
+        def ports(params):
+            return {"addr": In(max(words - 1, 1).bit_length()), "w_en": In(1), "r_en": In(1), "r_data": Out(8)}
+
+        def body(self, platform):
+            m = Module()
+            ram = stored(m, "words", words, 8, banks=banks)
+            m.d.comb += [ram.w_en.eq(self.w_en), ram.r_en.eq(self.r_en), ram.w_addr.eq(self.addr),
+                         ram.r_addr.eq(self.addr), ram.w_data.eq(self.addr), self.r_data.eq(ram.r_data)]
+            return m
+
+    emitter = Emitter()
+    emitter.convert(Banks())
+    assert "[-1:0]" not in verilog(emitter)
 
 
 @pytest.mark.parametrize("text", TEXTS)
