@@ -41,6 +41,30 @@ def test_changes_are_one_place_each():
         assert ast.parse(each.text) and len(each.text) - len(TEXT) == len(each.after) - len(each.before)
 
 
+PYTHON = '''def least(rows, known):
+    while rows and 0 < known <= 3:
+        rows = [row for row in rows if row] or min(rows, key=len)
+    return known if not rows else rows[-1] // 2 if rows in known else "none"
+'''
+
+
+def test_changes_of_python():
+    """Each condition is turned round once, also where a change in it does so."""
+    found = text.mutants(PYTHON)
+    assert [(each.before, each.after) for each in found if each.line == 2] == [
+        ("rows and 0 < known <= 3", "(rows or 0 < known <= 3)"), ("0 < known <= 3", "(0 <= known <= 3)"),
+        ("0 < known <= 3", "(0 < known < 3)"), ("0", "1"), ("3", "4"),
+        ("rows and 0 < known <= 3", "(not (rows and 0 < known <= 3))")]
+    assert [(each.before, each.after) for each in found if each.line == 3] == [
+        ("[row for row in rows if row] or min(rows, key=len)", "([row for row in rows if row] and min(rows, key=len))"),
+        ("min(rows, key=len)", "(max(rows, key=len))"), ("row", "(not row)")]
+    assert [(each.before, each.after) for each in found if each.line == 4] == [
+        ("not rows", "(rows)"), ("rows in known", "(rows not in known)"), ("rows[-1] // 2", "(rows[-1] * 2)"),
+        ("2", "3"), ("1", "2")]
+    for each in found:
+        assert ast.parse(each.text)
+
+
 def test_verdicts(tmp_path, capsys, monkeypatch):
     """A queue that hands on wrongly is seen; one that could count further than it does is not."""
     every, out = text.mutants, tmp_path / "found.json"

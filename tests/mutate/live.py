@@ -6,6 +6,7 @@ import gc
 import random
 import re
 import types
+from pathlib import Path
 
 from hbfp import files
 
@@ -53,8 +54,8 @@ class Modules:
                        f"{module}:{mutant.line}") for module, place, mutant in chosen]
 
     def digest(self, module: str) -> str:
-        """A name for a module's text."""
-        return files.digest([files.ROOT / module])
+        """A name for a module's text, and for what counts as a change."""
+        return files.digest([files.ROOT / module, Path(text.__file__)])
 
     def equal(self, mutant: Mutant, kinds: tuple[str, ...]) -> bool:
         """Whether it is the same code, as where a constant is not used; nothing more is proved of Python."""

@@ -1,9 +1,10 @@
 """Changes of a module's text, one place after the other: ``python -m tests.mutate FILE``.
 
-Places are operators, comparisons, constants, conditions, choices and assignments in functions of the module, drawn by
-a seed. Its tests are those of ``make test`` that have its name or say that they cover it (``tests/test_mirror.py``).
-They run on a copy of the tracked files; what a change breaks before anything is tested is told apart. What survives
-changes nothing that its tests look at: a hole in them, or a place that makes no difference, which a person must say.
+Places are operators, comparisons, constants, conditions, choices and assignments in functions of the module, those of
+hardware and those of Python, drawn by a seed. Its tests are those of ``make test`` that have its name or say that they
+cover it (``tests/test_mirror.py``). They run on a copy of the tracked files; what a change breaks before anything is
+tested is told apart. What survives changes nothing that its tests look at: a hole in them, or a place that makes no
+difference, which a person must say.
 """
 
 import ast
@@ -30,9 +31,13 @@ from ..test_mirror import COVERED, mirrored
 
 ROOT = Path(__file__).parents[2]
 BINARY: dict[type, type] = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
-                            ast.BitXor: ast.BitOr, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.Mult: ast.Add}
+                            ast.BitXor: ast.BitOr, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.Mult: ast.Add,
+              ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv, ast.Div: ast.Mult, ast.And: ast.Or, ast.Or: ast.And}
 COMPARED: dict[type, type] = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE,
-                              ast.GtE: ast.Gt}
+                              ast.GtE: ast.Gt, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn,
+                              ast.NotIn: ast.In}
+#: Functions of Python, and those that take their place.
+CALLED = {"min": "max", "max": "min", "any": "all", "all": "any"}
 #: Calls whose argument is a condition.
 CONDITIONS = ("If", "Elif")
 #: What came of a change: a test failed, nothing could be tested, or all tests passed.
@@ -57,10 +62,15 @@ def _changed(node: ast.AST) -> Iterator[ast.expr]:
     match node:
         case ast.BinOp(op=op) if type(op) in BINARY:
             yield ast.BinOp(node.left, BINARY[type(op)](), node.right)
-        case ast.Compare(ops=[op]) if type(op) in COMPARED:
-            yield ast.Compare(node.left, [COMPARED[type(op)]()], node.comparators)
-        case ast.UnaryOp(op=ast.Invert()):
+        case ast.BoolOp():
+            yield ast.BoolOp(BINARY[type(node.op)](), node.values)
+        case ast.Compare(ops=ops):
+            for place, op in enumerate(ops):
+                yield ast.Compare(node.left, [*ops[:place], COMPARED[type(op)](), *ops[place + 1:]], node.comparators)
+        case ast.UnaryOp(op=ast.Invert() | ast.Not()):
             yield node.operand
+        case ast.Call(func=ast.Name(name)) if name in CALLED:
+            yield ast.Call(ast.Name(CALLED[name]), node.args, node.keywords)
         case ast.Constant(value=value) if type(value) is int:
             yield ast.Constant(value + 1)
         case ast.Call(func=ast.Name("Mux"), args=[condition, one, other]):
@@ -71,19 +81,38 @@ def _changed(node: ast.AST) -> Iterator[ast.expr]:
             yield ast.Call(node.func, [ast.Compare(condition, [ast.Eq()], [ast.Constant(0)])], [])
 
 
+def _turned(node: ast.AST) -> Iterator[ast.expr]:
+    """The conditions of a statement or an expression of Python that no change in them turns round as a whole."""
+    match node:
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+            tests = [test]
+        case ast.comprehension(ifs=ifs):
+            tests = ifs
+        case _:
+            tests = []
+    for test in tests:
+        match test:
+            case ast.UnaryOp(op=ast.Not()) | ast.Compare(ops=[ast.Eq() | ast.NotEq() | ast.Is() | ast.IsNot()
+                                                              | ast.In() | ast.NotIn()]):
+                pass
+            case _:
+                yield test
+
+
 def mutants(text: str) -> list[Mutant]:
     """Every change of a module's text, in its order."""
     found, raw = [], text.encode()
     starts = [0, *accumulate(map(len, raw.splitlines(keepends=True)))]
     nodes = {id(node): node for function in ast.walk(ast.parse(text)) if isinstance(function, ast.FunctionDef)
              for statement in function.body for node in ast.walk(statement)}    # once, if in functions of functions
-    for node in nodes.values():
-        for other in _changed(node):
-            begin = starts[node.lineno - 1] + node.col_offset
-            end = starts[node.end_lineno - 1] + node.end_col_offset
-            after = ast.unparse(other) if isinstance(other, ast.Constant | ast.List) else f"({ast.unparse(other)})"
-            found.append(Mutant(node.lineno, raw[begin:end].decode(), after,
-                                (raw[:begin] + after.encode() + raw[end:]).decode()))
+    changes = [(node, other) for node in nodes.values() for other in _changed(node)]
+    changes += [(test, ast.UnaryOp(ast.Not(), test)) for node in nodes.values() for test in _turned(node)]
+    for node, other in changes:
+        begin = starts[node.lineno - 1] + node.col_offset
+        end = starts[node.end_lineno - 1] + node.end_col_offset
+        after = ast.unparse(other) if isinstance(other, ast.Constant | ast.List) else f"({ast.unparse(other)})"
+        found.append(Mutant(node.lineno, raw[begin:end].decode(), after,
+                            (raw[:begin] + after.encode() + raw[end:]).decode()))
     return sorted(found, key=lambda each: each.line)
 
 
