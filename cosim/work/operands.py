@@ -100,9 +100,10 @@ def pieces(found: list[Product], design: Design, count: int = COMMANDS, interval
     """A part of the products, as large as a command: evenly over their multiply-accumulates, in their order.
 
     Each has some rows, terms of K from the beginning of what its product has, and one tile of its columns. A core whose
-    passes start ``interval`` cycles apart gets as many rows, and fewer passes, so that it does not wait.
+    passes start ``interval`` cycles apart, or load more rows of weights, gets as many rows, and fewer passes, so that
+    it does not wait.
     """
-    most = max(ROWS, interval)
+    most = max(ROWS, interval, design.rows)
     passes = max(LEAST_PASSES, PASSES * ROWS // most)
     sums = np.cumsum([each.macs for each in found])
     rng = np.random.default_rng(1)

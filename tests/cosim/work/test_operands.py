@@ -83,6 +83,8 @@ def test_a_core_whose_passes_are_far_apart_has_more_rows():
     assert {piece.x.shape for piece in pieces([large], design, interval=64)} == {(64, 12)}
     assert {piece.x.shape for piece in pieces([large], design, interval=96)} == {(90, 8)}    # all there are
     assert {piece.x.shape for piece in pieces([large], design, interval=10)} == {(32, 24)}
+    tall = design_from_values({"rows": 64, "cols": 4, "block": (1, 4)})
+    assert {piece.x.shape[0] for piece in pieces([large], tall)} == {64}    # as long as a tile of weights takes to load
 
 
 def test_conversions_are_as_many_as_the_workload_has():
