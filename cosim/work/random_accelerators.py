@@ -13,7 +13,7 @@ from hbfp.values import ContradictionError
 from ..accelerator.pair import PART
 from .random_designs import option_values
 
-#: Most mantissa bits where multipliers are recoded, which are built bit by bit.
+#: Most bits of an operand where multipliers are recoded, which are built bit by bit: those of floats take minutes.
 RECODED = 4
 #: Most accelerators are HBFP, which has most options.
 _ARITHMETICS = ("hbfp",) * 5 + NUMBERS
@@ -63,7 +63,8 @@ def draw(seed: int, number: int = 0, *, side: int = 8) -> Accelerator:
             if isinstance(error, ContradictionError) or values["contexts"] > 1:
                 continue
             raise
-        if not found.core.recoded or found.core.format.mantissa <= RECODED:
+        core = found.core
+        if core.multiplier != "recoded" or (core.number.bits or core.format.mantissa) <= RECODED:
             return found
 
 

@@ -27,4 +27,5 @@ def test_a_number_stands_for_one():
 
 
 def test_recoded_multipliers_are_small():
-    assert max(each.core.format.mantissa for each in DRAWN if each.core.recoded) == RECODED
+    cores = [each.core for each in DRAWN if each.core.multiplier == "recoded"]
+    assert max(core.number.bits or core.format.mantissa for core in cores) == RECODED
