@@ -35,7 +35,7 @@ COMPILE = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-march=native", "-w"
 #: signal: two fifths of the C++ of an accelerator.
 TOP = "dut"
 #: Generated C++ that one compiler takes at a time.
-_UNIT_BYTES = 400_000
+_UNIT_BYTES = 1_200_000
 #: Up to here all of it is one file, and what runs only at the start is optimised with the rest: to read the headers
 #: once more would take longer.
 _SMALL_BYTES = 200_000
