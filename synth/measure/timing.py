@@ -32,6 +32,7 @@ link_design {{top}}
 create_clock -name clk -period {_PERIOD} [get_ports clk]
 set_input_delay 0 -clock clk [all_inputs]
 set_output_delay 0 -clock clk [all_outputs]
+set_wire_load_model -name stated
 report_checks -path_delay max -format full -fields {{{{net}}}}
 set place [file dirname [get_full_name [get_property [lindex [find_timing_paths] 0] endpoint]]]
 foreach name {{{{Q QN q}}}} {{{{
@@ -60,6 +61,11 @@ library (memories) {{
       rise_transition (scalar) {{ values ("0"); }} fall_transition (scalar) {{ values ("0"); }} }} }}
   }}
 }}
+"""
+#: A net's wires where their capacitance for each sink is stated, in pF: no resistance.
+_WIRES = """\
+  wire_load (stated) {{ resistance : 0; capacitance : {capacitance}; area : 0; slope : 1;
+    fanout_length (1, 1); fanout_length (2, 2); }}
 """
 _CELL = "hbfp_memory_access"
 _PORT = re.compile(r"^  (?:wire|input|output(?: reg)?) *(?:\[(\d+):0\])? *(\w+) *(?:= .*)?;", re.MULTILINE)
@@ -125,7 +131,7 @@ class Path:
     Attributes
     ----------
     period : float
-        Its time in ns: the shortest clock period. No wires, no clock skew, inputs and outputs registered.
+        Its time in ns: the shortest clock period. No clock skew, inputs and outputs registered.
     start, end : str
         Net that it starts from, and that of the register, or port, at its end.
     places : list of (str, float)
@@ -152,9 +158,10 @@ def _places(pins):
     return found
 
 
-def memories(access: float) -> str:
-    """The Liberty text of what reads a word of a memory in ``access`` ns."""
-    return _MEMORIES.format(cell=_CELL, access=access)
+def memories(access: float, wire: float = 0.0) -> str:
+    """The Liberty text of what reads a word of a memory in ``access`` ns, and of wires of ``wire`` fF a sink."""
+    head, brace, tail = _MEMORIES.format(cell=_CELL, access=access).rpartition("}")
+    return head + _WIRES.format(capacitance=f"{wire / 1000:g}") + brace + tail
 
 
 def access_time(library: Library) -> float:
@@ -163,7 +170,7 @@ def access_time(library: Library) -> float:
 
 
 def longest_path(unit: partition.Unit, by_name: Mapping[str, partition.Unit], recipe: str, library: Library,
-                 access: float | None = None) -> Path:
+                 access: float | None = None, timed: Library | None = None, wire: float = 0.0) -> Path:
     """The longest :class:`Path` of a unit with its parts.
 
     Parameters
@@ -174,20 +181,25 @@ def longest_path(unit: partition.Unit, by_name: Mapping[str, partition.Unit], re
     library : Library
     access : float, optional
         Time in ns that reading a memory takes; :data:`ACCESS` unless given.
+    timed : Library, optional
+        Whose delays count, if they are not those of the library that the unit is mapped to.
+    wire : float, optional
+        fF of wire for each sink, in place of what the library has for wires.
     """
+    timed = timed or library
     text = "\n".join(structural((synthesise(part, recipe, library) / "mapped.v").read_text())
                      for part in _parts(unit, by_name).values())
     script = _SCRIPT.format(top=unit.top)
     if "hbfp_gated_" in "".join(part.verilog for part in by_name.values()):
         script = script.replace("\nreport", f"\n{_HALVES}\nreport", 1)
-    macros = memories(access_time(library) if access is None else access)
+    macros = memories(access_time(library) if access is None else access, wire)
 
     def run():
         slack, start, end, pins = opensta.longest_path(unit.top, {
-            "cells.lib": library.path, "memories.lib": macros, "netlist.v": text}, script)
+            "cells.lib": timed.path, "memories.lib": macros, "netlist.v": text}, script)
         return [_PERIOD - slack, start, end, _places(pins)]
 
-    key = files.key(opensta.version(opensta.find()), script, library.sha256, macros, text)
+    key = files.key(opensta.version(opensta.find()), script, timed.sha256, macros, text)
     time, start, end, places = entries.value(files.cache("synth") / f"path-{key}", run)
     return Path(time, start, end, [tuple(place) for place in places])
 
@@ -199,14 +211,15 @@ def period(unit: partition.Unit, by_name: Mapping[str, partition.Unit], recipe: 
 
 
 def paths(design: Design, recipe: str, library: Library | None, unit: str = "core", access: float | None = None,
-          kinds: Container[str] = (*KINDS, WHOLE)) -> dict[str, Path]:
+          kinds: Container[str] = (*KINDS, WHOLE), timed: Library | None = None, wire: float = 0.0
+          ) -> dict[str, Path]:
     """Kind of unit, and :data:`WHOLE` for all of the design -> the longest of its paths; empty without OpenSTA or a
     library.
 
     Parameters
     ----------
     design : Design
-    recipe, library, access
+    recipe, library, access, timed, wire
         As for :func:`longest_path`.
     unit : str
         A part alone, as ``python -m gen --unit``.
@@ -221,7 +234,7 @@ def paths(design: Design, recipe: str, library: Library | None, unit: str = "cor
     for each in units:
         kind = WHOLE if each is units[-1] else each.kind
         if kind in kinds:
-            path = longest_path(each, by_name, recipe, library, access)
+            path = longest_path(each, by_name, recipe, library, access, timed, wire)
             if kind not in found or path.period > found[kind].period:
                 found[kind] = path
     return found

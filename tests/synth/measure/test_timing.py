@@ -90,3 +90,12 @@ def test_concatenations_are_taken_apart(line, lines):
     """OpenSTA reads none on the left of an assignment."""
     head = "  wire [1:0] v;\n  wire signed [2:1] w;\n"
     assert structural(f"{head}  {line}\n").splitlines()[2:] == [f"  {each}" for each in lines]
+
+
+@pytest.mark.parametrize("wire, capacitance", [(0, "0"), (2, "0.002"), (12.5, "0.0125")])
+def test_wires_are_stated(wire, capacitance):
+    """In pF, the unit of that file, for each sink; else OpenSTA takes the wires that a library has by default."""
+    text = timing.memories(0.3, wire)
+    assert f"wire_load (stated) {{ resistance : 0; capacitance : {capacitance};" in text
+    assert text.count("{") == text.count("}")
+    assert "\nset_wire_load_model -name stated\nreport_checks" in timing._SCRIPT
