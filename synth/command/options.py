@@ -18,6 +18,8 @@ from ..measure.memories import BIT_RANGE
 from ..tools import adders, library, recipes
 from ..tools.library import Library
 
+#: fF of wire for each sink of a net.
+WIRE_RANGE = (0, 100)
 RECIPES = recipes.CELL_RECIPES + recipes.GENERIC_RECIPES
 
 

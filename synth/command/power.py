@@ -20,6 +20,7 @@ from ..tools.errors import FAILURES
 from ..tools.library import Library
 from .core import PERIOD_RANGE
 from .options import (
+    WIRE_RANGE,
     add_flow_options,
     baselines,
     choose_target,
@@ -31,8 +32,6 @@ from .options import (
     progress_bar,
 )
 
-#: fF of wire for each sink of a net.
-WIRE_RANGE = (0, 100)
 EXAMPLES = """\
 examples:
   python -m synth power                                    normal numbers on 32 x 32, against FP32, BF16 and integers

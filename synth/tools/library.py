@@ -43,6 +43,12 @@ def _flipflops(text):
                      if re.search(r"\bff(_bank)?\s*\(", body))
 
 
+def functions(path: Path) -> list[str]:
+    """Names of the cells of a Liberty file that something can be mapped to: those with a function."""
+    _, *cells = re.split(r'\bcell\s*\(\s*"?([^")]+?)\s*"?\s*\)\s*\{', path.read_text())
+    return [name for name, body in zip(cells[::2], cells[1::2], strict=True) if re.search(r"\bfunction\s*:", body)]
+
+
 def _holds_a_bit(text):
     """Whether there is a flip-flop that takes its input as it is, which is what registers are mapped to."""
     return re.search(r'\bff\s*\([^)]*\)\s*\{[^}]*\bnext_state\s*:\s*"\s*\w+\s*"', text) is not None
