@@ -18,6 +18,8 @@ PACKAGE = "qflow-tech-osu018"
 _INSIDE = "usr/share/qflow/tech/osu018/osu018_stdcells.lib"
 #: Where ``python -m synth fetch`` puts the library and where it is looked for.
 OSU018 = files.build() / "lib" / "osu018_stdcells.lib"
+#: The same for Nangate45, by the name that it has on the pages.
+NANGATE45 = OSU018.with_name("NangateOpenCellLibrary_typical.lib")
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ def load(path: str | os.PathLike[str]) -> Library:
     OptionError
         If it cannot be read, is no Liberty file, or has no two-input NAND to measure by, or no flip-flop.
     """
+    if Path(path).name == NANGATE45.name and not Path(path).exists():
+        raise refuse("liberty", path, f"is not there: python -m synth fetch --library nangate45 makes {NANGATE45}")
     path = readable_file("liberty", path)
     data = path.read_bytes()
     try:

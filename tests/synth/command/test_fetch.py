@@ -39,6 +39,18 @@ def test_failure_is_one_line(monkeypatch, capsys):
     assert capsys.readouterr() == ("", "python -m synth fetch: error: apt-get found no package\n")
 
 
+def test_another_library(monkeypatch, liberty, capsys):
+    monkeypatch.setattr("synth.tools.nangate45.fetch", lambda: liberty)
+    monkeypatch.setattr(library, "fetch", None)
+    monkeypatch.setattr(library, "fetch_timer", lambda path: False)
+    assert main(["fetch", "--library", "nangate45"]) == 0
+    assert capsys.readouterr().out == f"{liberty}: tiny\n"
+    with pytest.raises(SystemExit, match=r"^2$"):
+        main(["fetch", "--library", "sky130"])
+    assert capsys.readouterr().err == ("python -m synth fetch: error: --library sky130: must be one of osu018, "
+                                       "nangate45\n")
+
+
 def test_no_further_words(capsys):
     with pytest.raises(SystemExit) as caught:
         main(["fetch", "all"])
