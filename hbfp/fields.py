@@ -163,7 +163,7 @@ class Flag(Field):
     def check(self, value: bool) -> bool:
         """The value, or ValueError."""
         if not isinstance(value, bool):
-            raise ValueError(f"{self.title} must be True or False, not {value!r}")
+            raise ValueError(f"{self.title} must be True or False, not {values.given(value)}")
         return value
 
     def read(self, name: str, value: bool) -> bool:

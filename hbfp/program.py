@@ -17,6 +17,7 @@ from math import prod
 from typing import Self
 
 from . import describe
+from .checks import check_kind
 from .files import write
 from .index import index
 from .isa.instructions import ARGUMENTS, BYTES, IllegalInstruction, Instruction, Opcode, decode
@@ -238,8 +239,15 @@ class Program:
     requests: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self):
+        check_kind("Accelerator", self.accelerator, Accelerator)
+        check_kind("Tensors", self.tensors, Mapping)
         for name in ("instructions", "memory", "layers", "arguments", "requests"):
             object.__setattr__(self, name, _sequence(name.capitalize(), getattr(self, name)))
+        for what, kind, values in (
+                ("An instruction", Instruction, self.instructions), ("A region", Region, self.memory),
+                ("A layer", Layer, self.layers), ("A tensor", Tensor, self.tensors.values())):
+            for each in values:
+                check_kind(what, each, kind)
         _check_whole("Limit", self.limit)
         _check_whole("Number of arguments", len(self.arguments), most=ARGUMENTS)
         for number, value in enumerate(self.arguments, 1):

@@ -1,6 +1,7 @@
 """Systems around a core, as data: the accelerator."""
 
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Self
 
 from . import describe
@@ -8,6 +9,7 @@ from .declared import ACCELERATOR
 from .design import ConflictError, Design
 from .fields import flag, nested, several, whole
 from .format import HBFPFormat
+from .values import given
 
 #: Rows and columns of an accelerator's array: powers of two; a bus, a word of V, has at most 1024 bits.
 ROWS, COLUMNS = (4, 8, 16, 32, 64, 128, 256), (4, 8, 16, 32)
@@ -37,12 +39,16 @@ class Share:
     Raises
     ------
     ValueError
-        If one ends beyond its memory.
+        If one ends beyond its memory, or there are not four whole numbers of each.
     """
     first: tuple[int, ...] = (0,) * 4
     size: tuple[int, ...] = (SHARES,) * 4
 
     def __post_init__(self):
+        for name, values in (("First", self.first), ("Size", self.size)):
+            if not isinstance(values, tuple | list) or len(values) != 4 or not all(
+                    isinstance(value, Integral) for value in values):
+                raise ValueError(f"{name} of a share must be four whole numbers, not {given(values)}")
         for name, first, size in zip("VXWP", self.first, self.size, strict=True):
             if first < 0 or size < 0 or first + size > SHARES:
                 raise ValueError(f"Share of {name} must end at sixteenth {SHARES} or before it, not be {size} from "

@@ -62,6 +62,8 @@ class HBFPConfig:
 
     def __post_init__(self):
         object.__setattr__(self, "exclude", tuple(choices(self.exclude)))
+        if self.layers is not None:
+            check_kind("Layers", self.layers, Mapping)
         told = self.arguments()
         Formats.of(**{name: told[name] for name in told.keys() & _FORMATS})
         for fmt in (self.layers or {}).values():
@@ -76,7 +78,9 @@ class HBFPConfig:
 
     def _told(self):
         """The fields that differ from their defaults."""
-        return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) != each.default}
+        every = ((each, getattr(self, each.name)) for each in fields(self))
+        return {each.name: value for each, value in every    # an array of numbers is not compared
+                if type(value) is not type(each.default) or value != each.default}
 
     def arguments(self) -> dict[str, Any]:
         """The named arguments of :func:`golden.nn.convert`, those aside that are as without them."""

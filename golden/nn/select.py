@@ -21,9 +21,11 @@ def choices(given: Choice | Iterable[Choice]) -> Iterable[Choice]:
     """One choice or several, as several."""
     if isinstance(given, (str, type)) or callable(given):
         return [given]
-    if not isinstance(given, Iterable):
-        raise TypeError(f"Choices must be names, classes, functions or a list of these, not {type(given).__name__}")
-    return given
+    try:
+        return list(given)
+    except TypeError:
+        raise TypeError("Choices must be names, classes, functions or a list of these, not "
+                        f"{type(given).__name__}") from None
 
 
 def matches(module: torch.nn.Module, choice: Any, argument: str) -> list[str]:

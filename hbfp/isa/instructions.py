@@ -7,6 +7,10 @@ Everything that knows an instruction takes it from here: encoder, decoder, disas
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from numbers import Integral
+
+from ..checks import check_kind, check_range
+from ..values import given
 
 #: Bits and bytes of an instruction.
 WORD, BYTES = 512, 64
@@ -148,22 +152,34 @@ class Instruction:
     ------
     IllegalInstruction
         If it has no such field, a value does not fit, or there are more than :data:`WAITS` waits.
+    TypeError
+        If something is of another type; values and counts are whole numbers.
     """
     opcode: Opcode
     values: Mapping[str, int]
     waits: tuple[Wait, ...] = ()
 
     def __post_init__(self):
+        for what, value, kind in (("Opcode", self.opcode, Opcode), ("Values", self.values, Mapping),
+                                  ("Waits", self.waits, tuple)):
+            if not isinstance(value, kind):    # programs have many instructions, and a call takes time
+                check_kind(what, value, kind)
         known = _RANGES[self.opcode]
         for name, value in self.values.items():
             if name not in known:
                 raise IllegalInstruction(f"{self.opcode.name} must have fields {', '.join(known)}, not {name!r}")
             low, high = known[name]
+            if type(value) is not int and not isinstance(value, Integral):    # the first is quick
+                raise TypeError(f"{self.opcode.name} {name} must be a whole number, not {given(value)}")
             if not low <= value <= high:
-                raise IllegalInstruction(f"{self.opcode.name} {name} must be {low} to {high}, not {value}")
+                raise IllegalInstruction(f"{self.opcode.name} {name} must be {low} to {high}, not {given(value)}")
         if len(self.waits) > WAITS:
             raise IllegalInstruction(f"An instruction must have at most {WAITS} waits, not {len(self.waits)}")
         for wait in self.waits:
+            if type(wait) is not Wait or type(wait.unit) is not Unit or type(wait.count) is not int:
+                check_kind("A wait", wait, Wait)
+                check_range("A wait's unit", wait.unit, 0, max(Unit))
+                check_kind("A wait's count", wait.count, Integral)
             if not 0 <= wait.count < 1 << COUNT_BITS:
                 raise IllegalInstruction(f"A wait's count must be 0 to {(1 << COUNT_BITS) - 1}, not {wait.count}")
 

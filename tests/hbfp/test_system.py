@@ -166,3 +166,12 @@ def test_shares():
         Share((0, 0, 14, 0), (1, 1, 3, 1))
     with pytest.raises(ValueError, match="^X words 1536 must be a power of two$"):
         whole.share(3)
+
+
+@pytest.mark.parametrize("given, line", [
+    (((0, 0), (16,) * 4), "First of a share must be four whole numbers, not (0, 0)"),
+    (((0,) * 4, 16), "Size of a share must be four whole numbers, not 16"),
+    (((0,) * 4, (1.5,) * 4), "Size of a share must be four whole numbers, not (1.5, 1.5, 1.5, 1.5)")])
+def test_shares_of_other_types(given, line):
+    with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
+        Share(*given)

@@ -76,3 +76,15 @@ def test_units():
     assert Instruction(Opcode.DRAIN, {}).unit == Unit.DRAIN and Instruction(Opcode.HALT, {}).unit is None
     assert Instruction(Opcode.NOP, {"unit": 3}).unit == Unit.CONVERT
     assert Instruction(Opcode.DRAIN, {"base": 3})["base"] == 3 and Instruction(Opcode.DRAIN, {})["base"] == 0
+
+
+@pytest.mark.parametrize("given, line", [
+    ((Opcode.LOAD, {"count0": 1.5}), "LOAD count0 must be a whole number, not 1.5"),
+    ((1, {}), "Opcode must be of type Opcode, not int"),
+    ((Opcode.LOAD, [1]), "Values must be of type Mapping, not list"),
+    ((Opcode.LOAD, {}, [Wait(Unit.LOAD, 1)]), "Waits must be of type tuple, not list"),
+    ((Opcode.LOAD, {}, (1,)), "A wait must be of type Wait, not int"),
+    ((Opcode.LOAD, {}, (Wait(Unit.LOAD, 0.5),)), "A wait's count must be of type Integral, not float")])
+def test_other_types(given, line):
+    with pytest.raises(TypeError, match=f"^{re.escape(line)}$"):
+        Instruction(*given)

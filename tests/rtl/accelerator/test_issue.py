@@ -76,7 +76,7 @@ def words(rng, count):
     """Legal words, some with one field or bit changed, and random ones; about a half are legal."""
     found = []
     while len(found) < count:
-        opcode = rng.choice(list(Opcode))
+        opcode = Opcode(rng.choice(list(Opcode)))
         values = simple(opcode, rng)
         instruction = Instruction(opcode, values)
         kind = rng.integers(0, 4)
@@ -220,7 +220,7 @@ def test_units_get_theirs_in_order_and_no_sooner_than_their_waits_hold(seed):
     rng = np.random.default_rng(seed)
     program, given = [], dict.fromkeys(UNITS, 0)
     for _ in range(120):
-        opcode = rng.choice([code for code in Opcode if code not in ENDS])
+        opcode = Opcode(rng.choice([code for code in Opcode if code not in ENDS]))
         waits = []
         for unit in rng.choice(UNITS, int(rng.integers(0, 4))):
             waits.append(Wait(Unit(unit), max(0, given[Unit(unit)] - int(rng.integers(0, 2)))))
