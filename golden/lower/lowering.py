@@ -17,7 +17,7 @@ from .became import Became
 from .beneath import Beneath, with_or_without
 from .builder import Builder
 from .errors import LoweringError
-from .graph import traced
+from .graph import Graph, traced
 from .network import Network, of_the_job
 
 
@@ -92,7 +92,13 @@ def lower(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelera
     """
     check_kind("accelerator", accelerator, Accelerator)
     check_kind("model", model, torch.nn.Module)
-    graph = traced(model, inputs, accelerator)
+    return lower_graph(traced(model, inputs, accelerator), accelerator, yields)
+
+
+def lower_graph(graph: Graph, accelerator: Accelerator, yields: bool = False) -> Lowered:
+    """The program of a traced model, as :func:`lower` gives it; the graph may be lowered again, for another accelerator
+    of the same formats, too. The instructions are then that one's, numbers and what is expected those of the other's.
+    """
     nodes = list(graph.nodes)
 
     def made(beneath: bool) -> Lowered:

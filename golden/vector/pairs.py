@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import count
 
 from ..spec.vector import SCALARS, STREAM, Kind, Operand, Reduce, Source, Target, VectorInstruction, VectorUnit
@@ -34,6 +35,12 @@ def paired(program: Program, unit: VectorUnit, length: int, spare: int = SCALARS
         None also where the program takes or gives several rows, keeps anything from one row to the next, or where the
         unit has not enough registers or scalars for both.
     """
+    found = _paired(tuple(program), unit, length, spare)
+    return None if found is None else list(found)
+
+
+@lru_cache(256)    # layers of a network have the same few programs
+def _paired(program, unit, length, spare):
     if not any(each.reduce for each in program) or not _one_row(program):
         return None
     second = _moved(program, unit.registers, spare)
