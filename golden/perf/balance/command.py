@@ -24,17 +24,18 @@ def add_balance(commands: Any) -> None:
     balance = commands.add_parser(
         "balance", help="the accelerator's options that networks need, by area and cycles",
         description="Searches the options of the accelerator of 32 x 32 for HBFP8: lanes, memories, banks, depths, bus "
-        f"and queue, by everything's area and the cycles of networks. It goes on where it was stopped.\n\n{zoo_text()}")
-    balance.add_argument("networks", metavar="NETWORK", nargs="+", help="FILE.py with model() and inputs(), or a name "
-                         "of the zoo, above")
+        "and queue, by everything's area and the cycles of networks. What was found is kept, so that it soon is where "
+        f"it was stopped.\n\n{zoo_text()}")
+    balance.add_argument("networks", metavar="NETWORK", nargs="+", help="FILE.py with model() and inputs(), a name of "
+                         "the zoo, above, or train:NAME, a step of a training as python -m golden perf --train has it")
     balance.add_argument("--limit", default=LIMIT, metavar="LIST", help="percent by which cycles may exceed the "
                          f"default accelerator's, one for all networks or one for each (default {LIMIT})")
     balance.add_argument("--trials", default="40", metavar="N", help="accelerators in all, 2 to 100000 (default 40)")
     balance.add_argument("--jobs", default="2", metavar="N", help="processes, 1 to 256 (default 2)")
-    balance.add_argument("--seed", default="0", metavar="N", help="of the proposals (default 0)")
+    balance.add_argument("--seed", default="0", metavar="N", help="of the order of what is tried (default 0)")
     balance.add_argument("--json", metavar="FILE", help="also write the results there")
     balance.add_argument("--out", default=str(files.output("golden", "balance")), metavar="DIR",
-                         help="folder of the search's state and the picture (default %(default)s)")
+                         help="folder of the picture (default %(default)s)")
 
 
 def prepare_balance(args: Namespace) -> Callable[[], None]:
@@ -54,27 +55,32 @@ def prepare_balance(args: Namespace) -> Callable[[], None]:
     trials, jobs = whole("trials", args.trials, 2, 100_000), whole("jobs", args.jobs, 1, 256)
     seed = whole("seed", args.seed, 0, 2 ** 31 - 1)
     folder, path = writable_folder("out", args.out), None if args.json is None else writable_file("json", args.json)
-    need("optuna", "torch")
+    need("joblib", "torch")
     return partial(_balance, args.networks, limits, trials, jobs, seed, folder, path)
 
 
 def _balance(networks, limits, trials, jobs, seed, folder, path):
-    from .point import front, smallest
-    from .search import search  # with Optuna
+    from .point import beaten, front, options, smallest
+    from .search import NAMES, search  # with joblib
 
     console = Console(highlight=False)
     bar = Bars(console)
     make_folder("out", folder)
     with bar.progress:
         move = bar("accelerators")
-        points = search(networks, dict(zip(networks, limits, strict=True)), trials, folder, jobs, seed, move)
+        points = search(networks, dict(zip(networks, limits, strict=True)), trials, jobs, seed, move)
     usual = points[0]
     bounds = {name: (1 + limit) * usual.cycles[name] for name, limit in zip(networks, limits, strict=True)}
     best = smallest(points, bounds)
     fronts = {name: front(points, name) for name in networks}
+    presets = {name: (each, beaten(each, points)) for name, each in zip(NAMES, points, strict=False)}
     console.print(_table(points, networks, usual, best, fronts))
+    for name, (_, other) in presets.items():
+        said = "none is better" if other is None else f"better is {options(other.values) or 'the default'}"
+        console.print(f"{name}: {said}", markup=False, soft_wrap=True)
     with writing("out", folder):
-        picture = _draw(folder / "balance.png", points, networks, usual, best, fronts)
+        picture = _draw(folder / "balance.png", points, networks, {name: each for name, (each, _) in presets.items()},
+                        best, fronts)
     console.print(f"picture: {picture}", markup=False, soft_wrap=True)
     if best is None:
         console.print("none keeps the limits")
@@ -86,6 +92,8 @@ def _balance(networks, limits, trials, jobs, seed, folder, path):
             files.write_json(path, {
                 "networks": networks, "bounds": bounds, "best": best and best.as_dict(),
                 "points": [each.as_dict() for each in points],
+                "presets": {name: {"point": points.index(each), "beaten": None if other is None else
+                                   points.index(other)} for name, (each, other) in presets.items()},
                 "fronts": {name: [points.index(each) for each in found] for name, found in fronts.items()}})
 
 
@@ -104,23 +112,25 @@ def _table(points, networks, usual, best, fronts):
     return table
 
 
-def _draw(path: Path, points, networks, usual, best, fronts) -> Path:
+def _draw(path: Path, points, networks, presets, best, fronts) -> Path:
     """Cycles over area, a panel for each network."""
     from ..pictures import COLOURS, figure, save
 
     made, axes = figure(len(networks))
+    marked = [(each, name, COLOURS[1]) for name, each in presets.items()] + (
+        [] if best is None or best in presets.values() else [(best, "within the limits", COLOURS[2])])
     for panel, name in zip(axes, networks, strict=True):
         fit = [each for each in points if each.cycles[name] is not None]
         panel.plot([each.area / 1e6 for each in fit], [each.cycles[name] / 1e6 for each in fit], "o", color="#b0b0b0",
                    markersize=4)
         panel.step([each.area / 1e6 for each in fronts[name]], [each.cycles[name] / 1e6 for each in fronts[name]],
                    where="post", color=COLOURS[0], marker="o", markersize=5)
-        for each, text, colour in ((usual, "default", COLOURS[1]), (best, "within the limits", COLOURS[2])):
-            if each is not None:
-                panel.plot([each.area / 1e6], [each.cycles[name] / 1e6], "D", color=colour)
-                panel.annotate(text, (each.area / 1e6, each.cycles[name] / 1e6), xytext=(6, 6),
-                               textcoords="offset points", color=colour)
-        panel.set_title(name)
+        for each, text, colour in marked:
+            if each.cycles[name] is not None:
+                place = each.area / 1e6, each.cycles[name] / 1e6
+                panel.plot(*([value] for value in place), "D", color=colour)
+                panel.annotate(text, place, xytext=(6, 6), textcoords="offset points", color=colour)
+        panel.set_title(Path(name).stem if name.startswith("train:") else name)
         panel.set_xlabel("everything, million NAND2-equivalents")
         panel.set_ylabel("million cycles")
     save(made, path)

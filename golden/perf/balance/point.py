@@ -20,14 +20,21 @@ from hbfp.generator import GeneratorError
 from hbfp.isa.vector_words import loaded, loads
 from hbfp.manifest import Manifest, core_latency
 from hbfp.options import design_from_values
+from hbfp.program import Program
 from hbfp.system import FUNCTIONS, Accelerator
+from hbfp.values import OptionError, refuse
 
 from ...lower.command import lowered
 from ...spec.vector import KIND, POSTS, Kind, field_values
+from ..accelerator.command import lowered_step
 from ..accelerator.steps import key
 
 #: Cycles to the first beat of DRAM.
 LATENCY = 32
+#: What stands before the name of a training, of which a step counts.
+TRAIN = "train:"
+#: How the command calls a network.
+NAME = "NETWORK"
 
 
 @dataclass(frozen=True)
@@ -116,7 +123,12 @@ def options(values: dict[str, Any]) -> str:
 def functions(network: str) -> list[str]:
     """Functions that a network needs of the vector unit."""
     def made():
-        program = lowered(network, Accelerator()).program
+        try:
+            program = _program(network, Accelerator())
+        except OptionError:
+            raise
+        except ValueError as error:
+            raise refuse(NAME, network, str(error)) from None
         words = {word for each in program.instructions if loads(each) for _, brought in loaded(program, each)
                  if brought is not None for word in brought}
         posts = {POSTS[field_values(word)["post"]] for word in words if word >> KIND in (Kind.VECTOR, Kind.SCALAR)}
@@ -128,8 +140,31 @@ def cycles(network: str, system: Accelerator) -> int:
     """Cycles of a network; ValueError if it does not fit."""
     from ..accelerator.model import times  # with Numba
 
-    program = lowered(network, system).program
-    return times(program, core_latency(system.core), LATENCY, system.beat).cycles
+    return times(_program(network, system), core_latency(system.core), LATENCY, system.beat).cycles
+
+
+def _program(network: str, system: Accelerator) -> Program:
+    """A network's program for an accelerator, or that of a step of training, whose numbers do not matter."""
+    if network.startswith(TRAIN):
+        program, = lowered_step(network.removeprefix(TRAIN), system, NAME, values=False)[1].programs
+        return program
+    from ...lower.lowering import lower_graph  # with PyTorch
+
+    graph = _graph(network)
+    return lowered(network, system, name=NAME).program if graph is None else lower_graph(graph, system).program
+
+
+@cache
+def _graph(network: str) -> Any:
+    """A network's graph, which serves all accelerators, since cycles depend on no number; None for a job of several.
+
+    A process traces it once: that takes as long as a program of it.
+    """
+    from ...lower.graph import traced
+    from ...lower.zoo import source
+
+    model, inputs = source(network)
+    return None if isinstance(model, list) else traced(model, inputs, Accelerator())
 
 
 def point(values: dict[str, Any], networks: Iterable[str]) -> Point:
@@ -173,6 +208,16 @@ def front(points: Iterable[Point], network: str) -> list[Point]:
         if not found or (each.cycles[network] or 0) < (found[-1].cycles[network] or 0):
             found.append(each)
     return found
+
+
+def beaten(point: Point, points: Iterable[Point]) -> Point | None:
+    """The smallest point that is no larger and for no network slower, and better in one of both; None if none is."""
+    def beats(other: Point) -> bool:
+        pairs = [(mine, other.cycles[name]) for name, mine in point.cycles.items()]
+        return other.area <= point.area and all(
+            theirs is not None and (mine is None or theirs <= mine) for mine, theirs in pairs) and (
+            other.area < point.area or any(mine != theirs for mine, theirs in pairs))
+    return min(filter(beats, points), key=lambda each: each.area, default=None)
 
 
 def smallest(points: Iterable[Point], bounds: dict[str, float]) -> Point | None:

@@ -1,20 +1,18 @@
-"""The search of ``golden balance``: Optuna proposes options, processes find cycles, its journal keeps the trials."""
+"""The search of ``golden balance``: from the presets on, one option at a time; processes find cycles."""
 
+import random
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from itertools import chain, zip_longest
 from typing import Any
 
 import joblib
-import optuna
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
 
-from hbfp import describe, files
+from hbfp import describe
 from hbfp.presets import SYSTEMS
 from hbfp.system import FUNCTIONS, Accelerator
 
 from . import point as balance
-from .point import Point
+from .point import Point, front
 
 #: Of the accelerators that are tried, and their rows.
 _COLUMNS = 32
@@ -25,6 +23,8 @@ CHOICES: dict[str, Sequence[Any]] = {
     "v_words": (1024, 2048, 4096), "p_words": (256, 512), "row_words": (24, 32), "vector_rows": (3, 4, 8),
     "register_copies": (1, 3),
     "memory_banks": (0, 2, 4, 8), "queue": (2, 4), "reads": (8, 16), "burst": (8, 16)}
+
+
 def _chosen(preset: dict[str, Any]) -> dict[str, Any]:
     """What a search would have to choose for a preset."""
     given = describe.flat(Accelerator()) | preset
@@ -36,6 +36,8 @@ def _chosen(preset: dict[str, Any]) -> dict[str, Any]:
 #: The default accelerator, and where a search begins: it, and the presets.
 USUAL = _chosen({})
 SEEDS = (USUAL, *map(_chosen, SYSTEMS.values()))
+#: What these are called.
+NAMES = ("default", *SYSTEMS)
 
 
 def values(chosen: dict[str, Any], needed: Sequence[str]) -> dict[str, Any]:
@@ -48,57 +50,68 @@ def values(chosen: dict[str, Any], needed: Sequence[str]) -> dict[str, Any]:
         "side_lanes": chosen["side_lanes"] % _COLUMNS, "rows": _COLUMNS}
 
 
-def search(networks: Sequence[str], growth: dict[str, float], trials: int, folder: Path, jobs: int, seed: int,
+def search(networks: Sequence[str], growth: dict[str, float], trials: int, jobs: int, seed: int,
            report: Callable[[int, int], object]) -> list[Point]:
-    """Points that were tried, the default's first; a search that was stopped goes on where it was.
+    """Points that were tried, the default's first, then the presets'.
+
+    Each other one differs in one option, by one place of its choices, from a point that no smaller one beats. Costs and
+    cycles are in the cache, so that a search that was stopped, or has more trials now, soon is where it was.
 
     Parameters
     ----------
     networks : sequence of str
     growth : dict
-        Network -> how much more cycles than the default's are allowed, as a share; beyond it a trial is worse the more
-        it is.
+        Network -> how much more cycles than the default's are allowed, as a share; points within these limits are the
+        first to be changed.
     trials : int
         In all.
-    folder : Path
-        Holds Optuna's journal.
     jobs : int
         Processes.
     seed : int
-        Of the proposals.
+        Of what is tried.
     report : callable
         Called with the trials that are done, and all.
     """
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    folder.mkdir(parents=True, exist_ok=True)
-    with files.lock(folder / "balance.journal"):
-        study = optuna.create_study(
-            study_name="balance " + " ".join(networks), directions=["minimize"] * (1 + len(networks)),
-            load_if_exists=True, storage=JournalStorage(JournalFileBackend(str(folder / "balance.journal"))))
-        done = [each for each in study.get_trials(deepcopy=False) if each.state.is_finished()]
-        study.sampler = optuna.samplers.TPESampler(seed=seed + len(done), multivariate=True)
-        if not done:
-            for each in SEEDS:
-                study.enqueue_trial(each, skip_if_exists=True)
-        needed = [name for name in FUNCTIONS if any(name in balance.functions(each) for each in networks)]
-        points = [balance.point(values(each.params, needed), networks) for each in done]
-        with joblib.Parallel(jobs) as workers:
-            while len(points) < trials:
-                report(len(points), trials)
-                asked = [study.ask() for _ in range(min(max(1, jobs), trials - len(points)))]
-                wanted = [values({name: each.suggest_categorical(name, choices) for name, choices in CHOICES.items()},
-                                 needed) for each in asked]
-                found = workers(joblib.delayed(balance.point)(each, networks) for each in wanted)
-                points += found
-                for trial, each in zip(asked, found, strict=True):
-                    _tell(study, trial, each, points[0], growth)
+    needed = [name for name in FUNCTIONS if any(name in balance.functions(each) for each in networks)]
+    tried, points, draw = list[dict[str, Any]](), list[Point](), random.Random(seed)
+    with joblib.Parallel(jobs) as workers:
+        while len(points) < trials:
+            report(len(points), trials)
+            most = min(jobs if points else 1, trials - len(points))
+            asked = [each for each in SEEDS if each not in tried][:most] or _moves(tried, points, growth, draw)[:most]
+            if not asked:
+                break
+            points += workers(joblib.delayed(balance.point)(values(each, needed), networks) for each in asked)
+            tried += asked
     report(trials, trials)
     return points
 
 
-def _tell(study, trial, point, usual, growth):
-    """What a trial gave; a network that does not fit counts as ten times the default's cycles."""
-    taken = {name: each if each is not None else 10 * usual.cycles[name] for name, each in point.cycles.items()}
-    for name, allowed in growth.items():
-        trial.set_constraint(name, taken[name] / usual.cycles[name] - 1 - allowed)
-    study.tell(trial, [point.area, *taken.values()])
+def _moves(tried, points, growth, draw):
+    """What to try next: beside each point that none beats in turn, the smallest first, those within the limits before
+    others.
+    """
+    usual = points[0].cycles
+    best = {id(each) for name in growth for each in front(points, name)}
+    found: list[list[list[dict[str, Any]]]] = [[], []]
+    for chosen, each in sorted(zip(tried, points, strict=True), key=lambda pair: pair[1].area):
+        if id(each) in best:
+            beyond = any(each.cycles[name] is None or each.cycles[name] > (1 + more) * usual[name]
+                         for name, more in growth.items())
+            moves = [move for move in _beside(chosen) if move not in tried]
+            draw.shuffle(moves)
+            found[beyond].append(moves)
+    made: list[dict[str, Any]] = []
+    for moves in chain(*(chain(*zip_longest(*each)) for each in found)):
+        if moves is not None and moves not in made:
+            made.append(moves)
+    return made
+
+
+def _beside(chosen):
+    """Accelerators with one option a place further, either way."""
+    for name, choices in CHOICES.items():
+        place = list(choices).index(chosen[name])
+        for other in choices[max(0, place - 1):place + 2]:
+            if other != chosen[name]:
+                yield chosen | {name: other}

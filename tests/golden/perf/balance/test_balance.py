@@ -9,10 +9,14 @@ from dataclasses import replace
 import pytest
 
 from golden.__main__ import main
+from golden.lower.command import lowered
+from golden.perf.accelerator.command import lowered_step
+from golden.perf.accelerator.model import times
 from golden.perf.balance import point as balance
 from golden.perf.balance import search as balance_search
-from golden.perf.balance.point import Point, front, smallest
+from golden.perf.balance.point import Point, beaten, front, smallest
 from hbfp.figures import figure
+from hbfp.manifest import core_latency
 from hbfp.system import FUNCTIONS, Accelerator
 
 
@@ -34,6 +38,24 @@ def test_front():
 def test_smallest_within_bounds(bounds, area):
     found = smallest(POINTS, bounds)
     assert (found and found.area) == area
+
+
+def test_beaten():
+    """By what is no worse in area and in each network, and better in one; never by itself or its equal."""
+    small, quick, equal = made(4, a=100, b=60), made(5, a=90, b=60), made(4, a=100, b=60)
+    assert beaten(made(5, a=100, b=60), [quick, small]) is small and beaten(made(4, a=100, b=None), [small]) is small
+    assert beaten(small, [small, equal, quick, made(3, a=101, b=60), made(3, a=90, b=None)]) is None
+
+
+@pytest.mark.parametrize("network", ["lstm", "train:docs/examples/training.py"])
+@pytest.mark.parametrize("options", [{}, {"vector_lanes": 4, "memory_banks": 2, "v_words": 128, "register_copies": 1}])
+def test_cycles_are_those_of_the_network_s_own_program(network, options):
+    """The graph that serves every accelerator, and a step without numbers, give the cycles of each alone."""
+    system = balance.accelerator({"rows": 8, "block": (1, 8)} | options)
+    step = network.removeprefix(balance.TRAIN)
+    program, = (lowered(network, system) if step == network else lowered_step(step, system)[1]).programs
+    assert balance.cycles(network, system) == times(program, core_latency(system.core), balance.LATENCY,
+                                                    system.beat).cycles
 
 
 def test_logic_is_what_was_measured():
@@ -88,11 +110,14 @@ def test_search_goes_on(formula, tmp_path, capsys):
     file = tmp_path / "found.json"
     assert main([*words, "--trials", "9", "--json", str(file)]) == 0
     assert formula[4:8] == first and len(formula) == 4 + 9
+    tried = [str(each) for each in formula[4:]]
+    assert len(set(tried)) == len(tried)
     data = json.loads(file.read_text())
     assert len(data["points"]) == 9 and data["points"][0]["options"] == ""
     assert data["best"]["all"] == min(each["all"] for each in data["points"] if all(
         (taken := each["cycles"][name]) is not None and taken <= bound for name, bound in data["bounds"].items()))
     assert all("--functions exp" in each["options"] for each in data["points"][1:])
+    assert data["presets"]["default"]["point"] == 0 and list(data["presets"]) == ["default", "large", "medium", "small"]
     assert (tmp_path / "balance.png").stat().st_size > 1000 and "smallest within the limits" in capsys.readouterr().out
 
 
