@@ -18,9 +18,11 @@ command gives, with the reason.
 import copy
 import itertools
 import json
+import re
 import shlex
 import shutil
 from fnmatch import fnmatchcase
+from pathlib import PurePath
 
 from hbfp import figures, files
 
@@ -117,12 +119,27 @@ def orthogonality(data):
     return {"formats": formats}
 
 
+def balance(data):
+    """Figures of ``python -m golden balance --json``: a row for each accelerator on a front, and for each preset."""
+    def row(each):
+        return {"title": f"`{each['options']}`" if each["options"] else "the default", "all": each["all"],
+                "logic": each["logic"], "memories": each["memories"],
+                **{re.sub(r"\W", "_", PurePath(name).stem): each["cycles"][name] for name in data["networks"]}}
+
+    points, places = data["points"], sorted({place for found in data["fronts"].values() for place in found})
+    return {"front": {re.sub(r"\W+", "_", points[place]["options"]).strip("_") or "default": row(points[place])
+                      for place in sorted(places, key=lambda place: points[place]["all"])},
+            "presets": {name: row(points[found["point"]]) | {
+                "title": f"`{name}`", "better": "none" if found["beaten"] is None else
+                f"`{points[found['beaten']]['options']}`"} for name, found in data["presets"].items()}}
+
+
 def groups(data):
     """Figures of a report that has them as the file has."""
     return data
 
 
-READERS = {"area": area, "clocks": clocks, "denominators": denominators, "groups": groups,
+READERS = {"area": area, "balance": balance, "clocks": clocks, "denominators": denominators, "groups": groups,
            "orthogonality": orthogonality, "silicon": silicon}
 
 

@@ -66,6 +66,22 @@ def test_denominators_are_read():
                                           "plain_fp32": 8}
 
 
+def test_balance_is_read():
+    """A row for each accelerator on a front, the smallest first, and for each preset, with what is better."""
+    points = [{"options": options, "logic": 1.0, "memories": area - 1.0, "all": area, "cycles": {
+        "bert-base": cycles, "train:docs/examples/training.py": 7}} for options, area, cycles in (
+            ("", 9.0, 5), ("--reads 16 --w-words 64", 4.0, 5), ("--depth 4", 6.0, 8))]
+    found = measure.balance({"networks": ["bert-base", "train:docs/examples/training.py"], "points": points,
+                             "fronts": {"bert-base": [1], "train:docs/examples/training.py": [1, 0]},
+                             "presets": {"default": {"point": 0, "beaten": 1}, "small": {"point": 1, "beaten": None}}})
+    assert list(found["front"].items()) == [
+        ("reads_16_w_words_64", {"title": "`--reads 16 --w-words 64`", "all": 4.0, "logic": 1.0, "memories": 3.0,
+                                 "bert_base": 5, "training": 7}),
+        ("default", {"title": "the default", "all": 9.0, "logic": 1.0, "memories": 8.0, "bert_base": 5, "training": 7})]
+    assert [(each["title"], each["better"]) for each in found["presets"].values()] == [
+        ("`default`", "`--reads 16 --w-words 64`"), ("`small`", "none")]
+
+
 def test_silicon_is_read():
     """By the model itself: the rows are those that stand in the file."""
     found = measure.silicon([{"network": each.network, "ends": each.ends, "epochs": each.epochs, "wide": each.wide,
