@@ -1,5 +1,7 @@
 """VECTORs as several of fewer rows: what memory holds in the end is the same."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -27,3 +29,18 @@ def test_rows_that_depend_on_each_other_stay_together():
     number = min(several - set(rows(program)))
     with pytest.raises(ValueError, match=f"Instruction {number} must be a VECTOR of 2 rows or more that are apart"):
         divided(program, {number: 2})
+
+
+@pytest.mark.parametrize("inner, outer", [(1, 7), (2, 5), (7, 1)])
+def test_parts_have_the_rows_of_the_whole(inner, outer):
+    """One part is the instruction itself; where rows do not divide evenly the last has fewer."""
+    program = step()
+    number = min(rows(program))
+    values = dict(program.instructions[number].values) | {"count0": inner, "count1": outer}
+    program = program.rewritten({number: replace(program.instructions[number], values=values)})
+    for parts in range(1, inner * outer + 1):
+        made = divided(program, {number: parts})
+        first, behind = made.numbers[number:number + 2]
+        group = made.program.instructions[first:behind]
+        assert sum(each["count0"] * each["count1"] for each in group) == inner * outer
+        assert parts > 1 or made.program.instructions == program.instructions
