@@ -116,10 +116,11 @@ def _draw(path: Path, points, networks, presets, best, fronts) -> Path:
     """Cycles over area, a panel for each network."""
     from ..pictures import COLOURS, figure, save
 
-    made, axes = figure(len(networks))
+    rows = 1 + (len(networks) > 2)
+    made, axes = figure(-(-len(networks) // rows), rows)
     marked = [(each, name, COLOURS[1]) for name, each in presets.items()] + (
         [] if best is None or best in presets.values() else [(best, "within the limits", COLOURS[2])])
-    for panel, name in zip(axes, networks, strict=True):
+    for panel, name in zip(axes, networks, strict=False):
         fit = [each for each in points if each.cycles[name] is not None]
         panel.plot([each.area / 1e6 for each in fit], [each.cycles[name] / 1e6 for each in fit], "o", color="#b0b0b0",
                    markersize=4)
