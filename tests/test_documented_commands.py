@@ -19,7 +19,8 @@ from tests.synth.tiny import ADDING
 LINES = documented()
 #: Names of files on the pages that a user has, or that another command on the same page has written.
 LIBRARIES = ("cells.lib", "a.lib", "b.lib", "build/lib/osu018_stdcells.lib", "NangateOpenCellLibrary.lib",
-             "build/lib/NangateOpenCellLibrary_typical.lib", "NangateOpenCellLibrary_typical.lib", "slow.lib", "fast.lib")
+             "build/lib/NangateOpenCellLibrary_typical.lib", "NangateOpenCellLibrary_typical.lib",
+             "slow.lib", "fast.lib")
 PROGRAMS = ("network.hbfp", "net.program")
 NETWORK = """\
 import torch
