@@ -37,7 +37,7 @@ def _apart(before, body, longest):
 
 
 def divided(program: Program, into: Mapping[int, int]) -> Rewritten:
-    """A program with so many VECTORs or more in place of each of these, of whole rows each.
+    """A program with about so many VECTORs in place of each of these, of whole rows each, as even as those divide.
 
     Raises
     ------
