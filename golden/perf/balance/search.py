@@ -102,9 +102,9 @@ def _moves(tried, points, growth, draw):
             draw.shuffle(moves)
             found[beyond].append(moves)
     made: list[dict[str, Any]] = []
-    for moves in chain(*(chain(*zip_longest(*each)) for each in found)):
-        if moves is not None and moves not in made:
-            made.append(moves)
+    for move in chain(*(chain(*zip_longest(*each)) for each in found)):    # in turns; None where a point has no more
+        if move is not None and move not in made:
+            made.append(move)
     return made
 
 
