@@ -24,7 +24,6 @@ from .options import (
     add_flow_options,
     baselines,
     choose_target,
-    free_clock,
     jobs,
     least_area,
     make_console,
@@ -67,7 +66,6 @@ def make_parser() -> Parser:
 def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     design, processes = least_area(args), jobs(args)
-    free_clock(design, "power")
     if args.recipe is not None:
         choice("recipe", args.recipe, recipes.CELL_RECIPES)
     recipe, library = choose_target(args.recipe or "area", args.liberty)

@@ -20,6 +20,8 @@ from ..tools.liberty import Group, parse
 
 #: Powers of ten of prefixes, for the units of a file.
 _SCALE = {"f": 1e-15, "p": 1e-12, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "": 1.0}
+#: A flip-flop's clock: one pin, or its complement.
+_CLOCK = re.compile(r"\s*\(?\s*(!?)\s*(\w+)\s*('?)\s*\)?\s*")
 #: Names of a table's variable that is the transition at an input; any other is a capacitance.
 _SLEW = ("input_net_transition", "input_transition_time")
 
@@ -91,7 +93,9 @@ class Cell:
     leakage : float
         nW, the mean of all states.
     clock : str or None
-        Pin of a flip-flop whose rise takes its input over.
+        Pin of a flip-flop one of whose edges takes its input over.
+    falling : bool
+        Whether that is the falling edge.
     inverted : frozenset of str
         Outputs that are the complement of a flip-flop's state.
     unsupported : str or None
@@ -105,6 +109,7 @@ class Cell:
     hidden: list[Arc] = field(default_factory=list)
     leakage: float = 0.0
     clock: str | None = None
+    falling: bool = False
     inverted: frozenset[str] = frozenset()
     unsupported: str | None = None
 
@@ -183,11 +188,12 @@ class _Reader:
         cell = Cell(group.arguments[0], leakage=self.leakage(group))
         state = {}
         for flipflop in group.all("ff", "ff_bank"):
-            cell.clock = flipflop.value("clocked_on", "").strip()
+            clock = _CLOCK.fullmatch(flipflop.value("clocked_on", ""))
+            cell.clock, cell.falling = ("", False) if clock is None else (clock[2], bool(clock[1]) != bool(clock[3]))
             state = dict(zip(flipflop.arguments, (f"({flipflop.value('next_state')})",
                                                   f"!({flipflop.value('next_state')})"), strict=False))
-            if "clear" in flipflop.attributes or "preset" in flipflop.attributes or not cell.clock.isidentifier():
-                cell.unsupported = "its flip-flop has a reset of its own, or another clock than one rising pin"
+            if "clear" in flipflop.attributes or "preset" in flipflop.attributes or not cell.clock:
+                cell.unsupported = "its flip-flop has a reset of its own, or another clock than an edge of one pin"
         if group.all("latch", "statetable"):
             cell.unsupported = "it is a latch"
         for pin in group.all("pin"):
@@ -204,7 +210,7 @@ class _Reader:
                 cell.delays[name] = [arc for timing, arc in self.arcs(pin, "timing", {
                     "delay": (("cell_rise", "cell_fall"), "time"),
                     "transition": (("rise_transition", "fall_transition"), "time")})
-                    if timing.value("timing_type", "combinational") in ("combinational", "rising_edge")]
+                    if timing.value("timing_type", "combinational") in ("combinational", "rising_edge", "falling_edge")]
                 cell.energies[name] = [arc for _, arc in self.arcs(pin, "internal_power", {
                     "energy": (("rise_power", "fall_power"), "energy")})]
         return cell

@@ -72,7 +72,7 @@ def _cell(cell, tables):
     size = 2 ** len(pins)
     truth = [np.broadcast_to(evaluate(function, values), size) for function in cell.outputs.values()]
     own = _own(cell, pins)
-    head = f"{cell.name} {len(pins)} {len(cell.outputs)} {clock} {cell.leakage:.7g}"
+    head = f"{cell.name} {len(pins)} {len(cell.outputs)} {clock} {int(cell.falling)} {cell.leakage:.7g}"
     return [head, _floats(cell.inputs.values()), " ".join("".join("01"[int(bit)] for bit in each) for each in truth),
             _numbers(name in cell.inverted for name in cell.outputs),
             _arcs(delays, tables, ("delay", "transition")), _arcs(energies, tables, ("energy",)),

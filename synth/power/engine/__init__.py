@@ -212,8 +212,9 @@ def run(library: str, netlist: str, components: int, ports: Sequence[str], strea
         If it cannot be run.
     """
     s = settings
-    head = (f"{components + 1} {components} 2 {s.window[0]} {s.window[1]} {s.stride} {s.period} {s.wire} {s.access} "
-            f"{s.tick} {s.limit} {s.pace}\n")
+    clock = ports.index("clk") if "clk" in ports else -1
+    head = (f"{components + 1} {components} {clock} 2 {s.window[0]} {s.window[1]} {s.stride} {s.period} {s.wire} "
+            f"{s.access} {s.tick} {s.limit} {s.pace}\n")
     lines, data = _stimulus(streams, ports)
     reset = ports.index("rst") if "rst" in ports else -1
     with tempfile.TemporaryDirectory() as folder:

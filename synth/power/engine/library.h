@@ -41,6 +41,7 @@ struct Arc {
 struct CellType {
     std::string name;
     int inputs, outputs, clock;  // pin of a flip-flop's clock, or -1
+    bool falling;                // whether its falling edge takes the input over
     float leakage;
     std::vector<float> capacitance;
     std::vector<std::string> truth;  // of each output: '0' or '1' for each state of the inputs, the first pin lowest
@@ -53,6 +54,17 @@ struct CellType {
     int place(int output, int pin, int state) const { return (output * inputs + pin) * states() + state; }
     int hidden_place(int pin, int state) const { return pin * (states() << (clock >= 0)) + state; }
     bool value(int output, int state) const { return truth[output][state] == '1'; }
+
+    // What an output is while a pin stands so, whatever the others do; -1 if that depends on them.
+    int held(int output, int pin, bool at) const {
+        int found = -1;
+        for (int state = 0; state < states(); ++state) {
+            if (bool(state >> pin & 1) != at) continue;
+            if (found == !value(output, state)) return -1;
+            found = value(output, state);
+        }
+        return found;
+    }
 };
 
 struct Library {
@@ -88,7 +100,7 @@ inline Library read_library(std::istream& in) {
     in >> count;
     library.cells.resize(count);
     for (CellType& cell : library.cells) {
-        in >> cell.name >> cell.inputs >> cell.outputs >> cell.clock >> cell.leakage;
+        in >> cell.name >> cell.inputs >> cell.outputs >> cell.clock >> cell.falling >> cell.leakage;
         cell.capacitance = read_floats(in, cell.inputs);
         cell.truth.resize(cell.outputs);
         for (std::string& each : cell.truth) in >> each;

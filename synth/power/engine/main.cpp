@@ -21,7 +21,7 @@ struct Stream {
 };
 
 struct Settings {
-    int components, outside, reset, from, until, stride;    // beats of the paced stream; every how many cycles
+    int components, outside, clock, reset, from, until, stride;    // beats of the paced stream; every how many cycles
     float period, wire, access, tick;
     uint64_t limit;
     std::string pace;
@@ -69,10 +69,10 @@ int main(int, char** argv) {
     Library library = read_library(cells);
     Netlist net(library);
     Settings set;
-    text >> set.components >> set.outside >> set.reset >> set.from >> set.until >> set.stride >> set.period >>
+    text >> set.components >> set.outside >> set.clock >> set.reset >> set.from >> set.until >> set.stride >> set.period >>
         set.wire >> set.access >> set.tick >> set.limit >> set.pace;
     net.read(text);
-    net.flatten(set.wire, set.outside);
+    net.flatten(set.wire, set.outside, set.clock);
     Timing timing(net, set.access);
     if (set.period == 0) set.period = timing.longest;
     int rst;

@@ -47,13 +47,25 @@ struct Netlist {
     std::vector<int> driver, driver_output;         // cell and its output that drive a net, or -1
     std::vector<int> component;                     // of a net: that of its driver
     std::vector<int> top;                           // nets of the top's ports
-    int nets = 0;
+    std::vector<uint32_t> gates;                    // cells through which the clock goes, each behind its driver
+    std::vector<uint8_t> clocked;                   // of each net: whether it is the clock, or what gates make of it
+    std::vector<uint8_t> rests;                     // of such a net: its value while the clock is low
+    int nets = 0, clk = -1;
 
     explicit Netlist(const Library& cells_) : library(cells_) {}
 
     const CellType& type(const Cell& cell) const { return library.cells[cell.type]; }
     const int* in(const Cell& cell) const { return &pin[cell.pins]; }
     const int* out(const Cell& cell) const { return &pin[cell.pins + type(cell).inputs]; }
+    int clock(const Cell& cell) const { return in(cell)[type(cell).clock]; }    // net at a flip-flop's clock
+    // Whether it is a flip-flop that takes its input over when the clock falls.
+    bool falling(const Cell& cell) const {
+        return type(cell).clock >= 0 && type(cell).falling != bool(rests[clock(cell)]);
+    }
+    // The pin of a gate in the clock's way at which it comes.
+    int enters(const Cell& cell) const {
+        return int(std::find_if(in(cell), out(cell), [&](int net) { return clocked[net]; }) - in(cell));
+    }
 
     void read(std::istream& in) {
         int count;
@@ -75,8 +87,8 @@ struct Netlist {
         }
     }
 
-    // Flatten the last module; nets 0 and 1 are the constants.
-    void flatten(float wire, int outside) {
+    // Flatten the last module; nets 0 and 1 are the constants, `clock` is the number of a port.
+    void flatten(float wire, int outside, int clock) {
         parent = {0, 1};
         const Module& last = modules.back();
         std::vector<int> ports(last.ports.size());
@@ -95,8 +107,10 @@ struct Netlist {
             for (auto* list : {&m.write, &m.write_address, &m.data, &m.read, &m.read_address, &m.out})
                 for (int& net : *list) rename(net);
         top = ports;
+        if (clock >= 0) clk = top[clock];
         parent.clear();
         connect(wire, outside);
+        lead();
         sort();
     }
 
@@ -166,7 +180,7 @@ struct Netlist {
             const CellType& t = type(cells[n]);
             for (int p = 0; p < t.inputs; ++p) {
                 int net = in(cells[n])[p];
-                if (p == t.clock) continue;    // the clock is no net of the simulation
+                if (p == t.clock) continue;    // changes of the clock are no events of the simulation
                 ++count[net + 1], load[net] += t.capacitance[p] + wire;
             }
             for (int o = 0; o < t.outputs; ++o) {
@@ -189,16 +203,46 @@ struct Netlist {
         }
     }
 
+    // The clock's way through gates, each of which holds its output while the clock is low.
+    void lead() {
+        clocked.assign(nets, 0), rests.assign(nets, 0);
+        std::vector<int> ways;
+        if (clk >= 0) clocked[clk] = 1, ways.push_back(clk);
+        for (size_t at = 0; at < ways.size(); ++at) {
+            for (uint32_t s = first_sink[ways[at]]; s < first_sink[ways[at] + 1]; ++s) {
+                const Cell& c = cells[sinks[s].cell];
+                if (type(c).clock >= 0) fail("the clock is the input of a flip-flop");
+                gates.push_back(sinks[s].cell);
+                for (int o = 0; o < type(c).outputs; ++o) {
+                    int net = out(c)[o], low = type(c).held(o, int(sinks[s].pin), rests[ways[at]]);
+                    if (low < 0 || clocked[net]) fail("a gate changes what it gives while the clock is low");
+                    clocked[net] = 1, rests[net] = uint8_t(low), ways.push_back(net);
+                }
+            }
+        }
+        for (uint32_t f : flipflops) {
+            const Cell& c = cells[f];
+            if (!clocked[clock(c)]) fail("a flip-flop's clock is not the core's");
+            if (clock(c) != clk) load[clock(c)] += type(c).capacitance[type(c).clock];
+            for (int net = clock(c); falling(c) && net != clk; net = in(cells[driver[net]])[0])
+                if (type(cells[driver[net]]).inputs > 1) fail("a flip-flop of the falling edge has a gated clock");
+        }
+    }
+
+    // Whether a cell's outputs follow from its inputs in the same cycle: a flip-flop of the falling edge is among them.
+    bool follows(const Cell& c) const { return type(c).clock < 0 || falling(c); }
+
     // Gates in an order in which each comes after those that drive it.
     void sort() {
         std::vector<int> open(cells.size(), 0);
         std::vector<uint32_t> ready;
+        size_t registers = 0;
         for (uint32_t n = 0; n < cells.size(); ++n) {
             const CellType& t = type(cells[n]);
-            if (t.clock >= 0) continue;
+            if (!follows(cells[n])) { ++registers; continue; }
             for (int p = 0; p < t.inputs; ++p) {
                 int from = driver[in(cells[n])[p]];
-                open[n] += from >= 0 && type(cells[from]).clock < 0;
+                open[n] += p != t.clock && from >= 0 && follows(cells[from]);
             }
             if (!open[n]) ready.push_back(n);
         }
@@ -208,12 +252,23 @@ struct Netlist {
                 int net = out(cell)[o];
                 for (uint32_t s = first_sink[net]; s < first_sink[net + 1]; ++s) {
                     uint32_t to = sinks[s].cell;
-                    if (type(cells[to]).clock < 0 && !--open[to]) ready.push_back(to);
+                    if (follows(cells[to]) && !--open[to]) ready.push_back(to);
                 }
             }
         }
-        if (ready.size() + flipflops.size() != cells.size()) fail("gates drive each other in a ring");
+        if (ready.size() + registers != cells.size()) fail("gates drive each other in a ring");
         order = ready;
+        std::vector<uint8_t> still(nets, 0);    // nets that change while the clock is low, or not at all
+        still[0] = still[1] = 1;
+        for (uint32_t n : order) {
+            const Cell& c = cells[n];
+            bool all = falling(c) || std::all_of(in(c), out(c), [&](int net) { return still[net]; });
+            for (int o = 0; o < type(c).outputs; ++o) still[out(c)[o]] = all;
+        }
+        for (uint32_t g : gates)
+            for (int p = 0; p < type(cells[g]).inputs; ++p)
+                if (int net = in(cells[g])[p]; !clocked[net] && !still[net])
+                    fail("a gate of the clock opens while the clock is high");
     }
 
   public:

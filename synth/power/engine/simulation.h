@@ -40,6 +40,8 @@ class Simulation {
         }
         due.assign(net.nets, -1), cause.assign(net.nets, 0.f);
         next.resize(net.flipflops.size());
+        high.assign(net.nets, 0);
+        if (net.clk >= 0) high[net.clk] = 1;
     }
 
     void set(int n, bool to) { settled[n] = to; }
@@ -57,6 +59,11 @@ class Simulation {
 
     // What a rising clock does to registers and memories; `counted`: whether accesses are.
     void clock(bool counted) {
+        for (uint32_t g : net.gates) {
+            const Cell& c = net.cells[g];
+            int state = state_at(c, high, settled);
+            for (int o = 0; o < net.type(c).outputs; ++o) high[net.out(c)[o]] = net.type(c).value(o, state);
+        }
         for (size_t n = 0; n < net.flipflops.size(); ++n) {
             const Cell& c = net.cells[net.flipflops[n]];
             next[n] = uint8_t(state_of(c, net.type(c), settled));
@@ -65,6 +72,7 @@ class Simulation {
         for (size_t n = 0; n < net.flipflops.size(); ++n) {
             const Cell& c = net.cells[net.flipflops[n]];
             const CellType& t = net.type(c);
+            if (net.falling(c) || !moves(net.clock(c))) continue;
             for (int o = 0; o < t.outputs; ++o) settled[net.out(c)[o]] = t.value(o, next[n]);
         }
     }
@@ -76,11 +84,13 @@ class Simulation {
         for (uint32_t f : net.flipflops) {
             const Cell& c = net.cells[f];
             const CellType& t = net.type(c);
+            bool late = net.falling(c);
+            int begin = late ? int(std::lround(period_ / 2 / tick_)) : 0;
             for (int o = 0; o < t.outputs; ++o) {
                 int n = net.out(c)[o];
                 if (value[n] == settled[n]) continue;
-                int state = state_of(c, t, value) | 1 << t.clock;
-                plan(n, 0, timing.delay_of(f, o, t.clock, state, settled[n]),
+                int state = state_of(c, t, late ? settled : value) | !t.falling << t.clock;
+                plan(n, begin, timing.delay_of(f, o, t.clock, state, settled[n]),
                      timing.energy_of(f, o, t.clock, state, settled[n]));
             }
         }
@@ -105,6 +115,7 @@ class Simulation {
     std::vector<int> due;                   // of a net: when it will change, or -1
     std::vector<float> cause;               // energy inside the gate that changes it
     std::vector<uint8_t> next;
+    std::vector<uint8_t> high;      // of the nets that are clocks: while the clock is high; they rest else
     std::vector<uint32_t> steps;    // of each gate's output, by level: its net, inputs, their nets, the truth table
 
     int state_of(const Cell& c, const CellType& t, const std::vector<uint8_t>& values) const {
@@ -114,6 +125,19 @@ class Simulation {
             if (p != t.clock) state |= values[in[p]] << p;
         return state;
     }
+
+    // The same of a gate in the clock's way, with one value of clocks and another of all else.
+    int state_at(const Cell& c, const std::vector<uint8_t>& clocks, const std::vector<uint8_t>& values) const {
+        int state = 0;
+        for (int p = 0; p < net.type(c).inputs; ++p) {
+            int n = net.in(c)[p];
+            state |= (net.clocked[n] ? clocks : values)[n] << p;
+        }
+        return state;
+    }
+
+    // Whether a net that is a clock has its edges in this cycle.
+    bool moves(int n) const { return high[n] != net.rests[n]; }
 
     float swing(int n) const { return 0.5f * net.load[n] * net.library.volts * net.library.volts; }
 
@@ -139,17 +163,39 @@ class Simulation {
         for (size_t k = 0; k < word.size(); ++k) settled[m.out[k]] = word[k];
     }
 
-    // Both edges at every flip-flop: its clock pin, and what happens behind it whatever its data.
+    // Both edges at every flip-flop whose clock moves, and in every gate on the clock's way: pins, and what happens
+    // behind them whatever the data. Pins behind a gate are the load of the gate.
     void clock_energy() {
+        float square = net.library.volts * net.library.volts;
         for (uint32_t f : net.flipflops) {
             const Cell& c = net.cells[f];
             const CellType& t = net.type(c);
+            int from = net.clock(c);
+            if (!moves(from)) continue;
             double& sum = full[c.component].clock;
-            sum += t.capacitance[t.clock] * net.library.volts * net.library.volts;
+            if (from == net.clk) sum += t.capacitance[t.clock] * square;
             int before = state_of(c, t, value), after = state_of(c, t, settled);
-            int held = own_bit(c, t, value), taken = own_bit(c, t, settled);
-            sum += timing.hidden_of(f, t.clock, before | held << t.inputs, 1);
-            sum += timing.hidden_of(f, t.clock, after | taken << t.inputs, 0);
+            int held = own_bit(c, t, value), taken = net.falling(c) ? held : own_bit(c, t, settled);
+            sum += timing.hidden_of(f, t.clock, before | held << t.inputs, high[from]);
+            sum += timing.hidden_of(f, t.clock, after | taken << t.inputs, net.rests[from]);
+        }
+        for (uint32_t g : net.gates) {
+            const Cell& c = net.cells[g];
+            const CellType& t = net.type(c);
+            int p = net.enters(c), from = net.in(c)[p];
+            if (!moves(from)) continue;
+            double& sum = full[c.component].clock;
+            if (from == net.clk) sum += t.capacitance[p] * square;
+            int up = state_at(c, high, value), down = state_at(c, net.rests, value);
+            bool shut = true;
+            for (int o = 0; o < t.outputs; ++o) {
+                int to = net.out(c)[o];
+                if (!moves(to)) continue;
+                shut = false, sum += 2 * swing(to);
+                sum += timing.energy_of(g, o, p, up, high[to]) + timing.energy_of(g, o, p, down, net.rests[to]);
+            }
+            if (shut) sum += hidden(g, c, t, p, up, high[from], true, value) +
+                             hidden(g, c, t, p, down, net.rests[from], true, value);
         }
     }
 
@@ -177,17 +223,23 @@ class Simulation {
             }
             if (quiet || t.clock >= 0)
                 for (int p = 0; p < t.inputs; ++p)
-                    if (changed >> p & 1) sum.internal += hidden(n, c, t, p, state, state >> p & 1, true, settled);
+                    if (changed >> p & 1)
+                        sum.internal += hidden(n, c, t, p, state, state >> p & 1, clock_at(c, true), settled);
         }
         for (int n = 2; n < net.nets; ++n)
             if (net.driver[n] < 0 && value[n] != settled[n])
                 ++still[net.component[n]].toggles, still[net.component[n]].switching += swing(n);
     }
 
-    float hidden(uint32_t n, const Cell& c, const CellType& t, int p, int state, int edge, bool high,
+    // What is at a flip-flop's clock in the first or in the second half of the cycle.
+    bool clock_at(const Cell& c, bool first) const {
+        return net.type(c).clock >= 0 && (first ? high : net.rests)[net.clock(c)];
+    }
+
+    float hidden(uint32_t n, const Cell& c, const CellType& t, int p, int state, int edge, bool clock,
                  const std::vector<uint8_t>& values) const {
         if (t.hidden.empty()) return 0;
-        if (t.clock >= 0) state |= high << t.clock | own_bit(c, t, values) << t.inputs;
+        if (t.clock >= 0) state |= clock << t.clock | own_bit(c, t, values) << t.inputs;
         return timing.hidden_of(n, p, state, edge);
     }
 
@@ -214,7 +266,8 @@ class Simulation {
         const CellType& t = net.type(c);
         int state = state_of(c, t, value), p = int(sink.pin);
         if (t.clock >= 0) {
-            full[c.component].internal += hidden(sink.cell, c, t, p, state, edge, now * tick_ < period_ / 2, value);
+            full[c.component].internal += hidden(sink.cell, c, t, p, state, edge,
+                                                  clock_at(c, now * tick_ < period_ / 2), value);
             return;
         }
         bool quiet = true;

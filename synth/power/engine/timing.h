@@ -28,12 +28,16 @@ struct Timing {
         }
         if (net.flipflops.empty()) outside = 0;
         for (int n : net.top)
-            if (net.driver[n] < 0) source[n] = arrival[0][n] = arrival[1][n] = outside;
+            if (net.driver[n] < 0 && n != net.clk) source[n] = arrival[0][n] = arrival[1][n] = outside;
         for (const Memory& m : net.memories)
             for (int n : m.out) source[n] = arrival[0][n] = arrival[1][n] = access;
         for (uint32_t n : net.order) cell(n);
         for (int edge : {0, 1})
-            for (float each : arrival[edge]) longest = std::max(longest, each);
+            for (int n = 0; n < net.nets; ++n)
+                if (!net.clocked[n]) longest = std::max(longest, arrival[edge][n]);
+        for (uint32_t f : net.flipflops)
+            if (net.falling(net.cells[f])) half(net.cells[f]);
+        for (uint32_t g : net.gates) half(net.cells[g]);
     }
 
     float delay_of(uint32_t cell, int output, int pin, int state, int edge) const {
@@ -57,6 +61,13 @@ struct Timing {
     }
 
   private:
+    // What a flip-flop of the falling edge takes over, and what opens a gate, has half a cycle to come.
+    void half(const Cell& c) {
+        for (int p = 0; p < net.type(c).inputs; ++p)
+            for (int edge : {0, 1})
+                if (!net.clocked[net.in(c)[p]]) longest = std::max(longest, 2 * arrival[edge][net.in(c)[p]]);
+    }
+
     float look(int table, float in, float load, bool on) const {
         return table < 0 ? 0.f : net.library.tables[table].at(in, load, on);
     }

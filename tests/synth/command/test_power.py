@@ -7,7 +7,6 @@ from synth.__main__ import main
 
 @pytest.mark.parametrize("words, line", [
     (["--recipe", "generic"], "--recipe generic: must be one of area, adders, stock, speed"),
-    (["--weight-clock", "gated"], "--weight-clock gated: must be free for python -m synth power"),
     (["--period", "0"], "--period 0: must be 0.01 to 1000"),
     (["--wire", "-1"], "--wire -1: must be 0 to 100"),
     (["--pipelines", "4,99"], "--pipelines 99: must be of 0, 1, 2, 3, 4, 5, 6, 7, 8"),

@@ -1,4 +1,4 @@
-"""A library of five cells with numbers that are easy to add up, and netlists of them for the engine."""
+"""A library of six cells with numbers that are easy to add up, and netlists of them for the engine."""
 
 from pathlib import Path
 
@@ -50,9 +50,16 @@ library (easy) {{
         fall_power (scalar) {{ values ("{CLOCK[1]}"); }} }} }}
     pin (D) {{ direction : input; capacitance : 1; internal_power () {{ power (scalar) {{ values ("{DATA}"); }} }} }}
     {_output("DFF", "Q", "IQ", ["CK"], "rising_edge")} }}
+  cell (DFFN) {{ area : 4; ff (IQ, IQN) {{ clocked_on : "(!CK)"; next_state : "D"; }}
+    pin (CK) {{ direction : input; capacitance : 1; clock : true;
+      internal_power () {{ rise_power (scalar) {{ values ("{CLOCK[0]}"); }}
+        fall_power (scalar) {{ values ("{CLOCK[1]}"); }} }} }}
+    pin (D) {{ direction : input; capacitance : 1; internal_power () {{ power (scalar) {{ values ("{DATA}"); }} }} }}
+    {_output("DFF", "Q", "IQ", ["CK"], "falling_edge")} }}
 }}
 """
-PINS = {"BUF": ["A", "Y"], "INV": ["A", "Y"], "NAND2": ["A", "B", "Y"], "XOR": ["A", "B", "Y"], "DFF": ["CK", "D", "Q"]}
+PINS = {"BUF": ["A", "Y"], "INV": ["A", "Y"], "NAND2": ["A", "B", "Y"], "XOR": ["A", "B", "Y"], "DFF": ["CK", "D", "Q"],
+        "DFFN": ["CK", "D", "Q"]}
 
 
 def library(folder: Path) -> str:

@@ -82,7 +82,56 @@ def test_flipflops_take_clock_and_data(tmp_path):
     assert one.clock == 2 * (sum(CLOCK) + VOLTS ** 2)
     assert one.internal == one.settled_internal == ENERGY["DFF"][0] + ENERGY["DFF"][1] + DATA
     assert result.payloads["o"].ravel().tolist() == [0, 1, 0]
-    assert result.longest == pytest.approx(DELAY["DFF"], abs=1e-6)
+    assert result.longest == pytest.approx(DELAY["DFF"], abs=1e-6) == pytest.approx(result.last, abs=0.002)
+
+
+#: A register behind a gated clock, as rtl/lib/gated.py has it: bit 0 is what it holds, bit 1 opens.
+FALLING = {"of its own": "DFFN CK=clk", "by an inverter": "DFF CK=c"}
+GATED = """.subckt INV A=clk Y=c
+.subckt {} D=i__payload[1] Q=open
+.subckt NAND2 A={} B=open Y=n
+.subckt INV A=n Y=g
+.subckt DFF CK=g D=i__payload[0] Q=o__payload"""
+
+
+@pytest.mark.parametrize("edge", FALLING)
+def test_a_gated_clock_takes_its_energy_where_it_moves(tmp_path, edge):
+    """The gate's own pins in every cycle; what is behind it in the cycles behind those whose bit 1 is high."""
+    values = [0b01, 0b11, 0b00, 0b10, 0b01, 0b11, 0b11]
+    result = run(tmp_path, GATED.format(FALLING[edge], "clk"), 2, values)
+    assert result.payloads["o"].ravel().tolist() == [0, 0, 1, 1, 0, 0, 1] and result.wrong == 0
+    one, square, (rise, fall) = result.components[0], VOLTS ** 2, ENERGY["INV"]
+    assert (one.flipflops, result.sampled) == (2, 6)
+    # Each cycle: pins of inverter and NAND, the inverter, and the flip-flop that opens, whose pin is one of the two.
+    always = 2 * square + rise + fall + square + sum(CLOCK)
+    opened = square + sum(ENERGY["NAND"]) + square + rise + fall + sum(CLOCK)
+    assert one.clock == 6 * always + 3 * opened
+    # Bit 0 changes twice and bit 1 5 times at a register; what opens follows bit 1, and the output changes 3 times.
+    up, down = ENERGY["DFF"]
+    assert one.internal == one.settled_internal == (2 + 5) * DATA + 3 * up + 2 * down + 2 * up + down
+    assert one.switching == one.settled_switching == 5 * PIN
+    opens = run(tmp_path, GATED.format(FALLING[edge], "clk"), 2, [0b00, 0b10])
+    assert opens.last == pytest.approx(10 / 2 + DELAY["DFF"], abs=0.002)    # in the middle of the cycle
+
+
+@pytest.mark.parametrize("body, why", [
+    (GATED.format(FALLING["by an inverter"], "clk").replace("CK=g", "CK=n"),
+     "a flip-flop of the falling edge has a gated clock"),
+    (GATED.format(FALLING["by an inverter"], "c"), "a gate changes what it gives while the clock is low"),
+    (GATED.format("DFF CK=clk", "clk"), "a gate of the clock opens while the clock is high"),
+    (".subckt DFF CK=i__payload[0] D=i__payload[1] Q=o__payload", "a flip-flop's clock is not the core's"),
+    (".subckt DFF CK=clk D=clk Q=o__payload", "the clock is the input of a flip-flop"),
+    (".subckt XOR A=clk B=i__payload[0] Y=g\n.subckt DFF CK=g D=i__payload[1] Q=o__payload",
+     "a gate changes what it gives while the clock is low")])
+def test_clocks_that_are_refused(tmp_path, body, why):
+    with pytest.raises(SynthError, match=f"^the simulation of gates failed: error: {why}$"):
+        run(tmp_path, body, 2, [0])
+
+
+def test_what_opens_a_gate_has_half_a_cycle(tmp_path):
+    """An inverter before the flip-flop of the falling edge counts twice."""
+    body = GATED.format("DFFN CK=clk", "clk").replace("i__payload[1]", "x") + "\n.subckt INV A=i__payload[1] Y=x"
+    assert run(tmp_path, body, 2, [0, 1]).longest == pytest.approx(2 * (DELAY["DFF"] + DELAY["INV"]), abs=1e-6)
 
 
 def test_a_period_that_is_too_short_is_not_run(tmp_path):
@@ -211,4 +260,4 @@ def test_a_compiler_that_fails(monkeypatch, tmp_path):
 
 
 def test_the_library_text_has_every_cell(tmp_path):
-    assert library(tmp_path).count("\nDFF 2 1 0 4") == 1
+    assert library(tmp_path).count("\nDFF 2 1 0 0 4") == library(tmp_path).count("\nDFFN 2 1 0 1 0") == 1

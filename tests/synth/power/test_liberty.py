@@ -99,12 +99,20 @@ def test_a_flipflop_has_its_clock_its_energy_and_both_outputs(cells):
 
 
 @pytest.mark.parametrize("words", ["clear : \"R\"; clocked_on : \"CK\"", "preset : \"S\"; clocked_on : \"CK\"",
-                                   'clocked_on : "!CK"'])
-def test_a_flipflop_that_is_more_than_a_rising_clock_is_marked(tmp_path, words):
+                                   'clocked_on : "CK & E"'])
+def test_a_flipflop_that_is_more_than_a_clock_is_marked(tmp_path, words):
     path = tmp_path / "reset.lib"
     path.write_text(TEXT.replace('clocked_on : "CK"', words))
     assert read(path).cells["DFF"].unsupported == \
-        "its flip-flop has a reset of its own, or another clock than one rising pin"
+        "its flip-flop has a reset of its own, or another clock than an edge of one pin"
+
+
+@pytest.mark.parametrize("clock, falling", [("CK", False), ("!CK", True), ("(!CK)", True), ("CK'", True)])
+def test_the_edge_of_a_flipflop(tmp_path, clock, falling):
+    path = tmp_path / "edge.lib"
+    path.write_text(TEXT.replace('clocked_on : "CK"', f'clocked_on : "{clock}"'))
+    found = read(path).cells["DFF"]
+    assert (found.clock, found.falling, found.unsupported) == ("CK", falling, None)
 
 
 @pytest.mark.parametrize("text, python", [
