@@ -15,11 +15,12 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 _LARGE: dict[str, Any] = {"function_lanes": 4, "side_lanes": 16, "depth": 128, "w_words": 1024, "v_words": 2048,
                           "memory_banks": 4}
-#: Accelerators, likewise; docs/decisions/0130-memories-of-one-port.md has the figures of large and medium, and
-#: docs/decisions/0163-small-memories.md those of small.
+#: Accelerators, likewise, the default first; docs/decisions/0177-balance.md has their figures.
 SYSTEMS: dict[str, dict[str, Any]] = {
+    "full": {},
     "large": _LARGE,
-    "medium": _LARGE | {"vector_lanes": 16},
+    "medium": _LARGE | {"w_words": 512, "v_words": 1024, "p_words": 256, "vector_rows": 4, "row_words": 24,
+                        "register_copies": 1, "burst": 8},
     "small": {"vector_lanes": 16, "function_lanes": 2, "side_lanes": 8, "reads": 16, "depth": 64, "x_words": 4096,
               "w_words": 512, "v_words": 1024, "memory_banks": 2, "vector_rows": 4, "row_words": 24,
               "register_copies": 1},

@@ -23,5 +23,6 @@ def test_preset_is_an_accelerator(name):
 
 def test_names_say_what_they_are():
     assert design_from_values(PRESETS["default"]) == design_from_values({})
+    assert design_from_values(SYSTEMS["full"], Accelerator) == Accelerator() and next(iter(SYSTEMS)) == "full"
     assert {name: design_from_values(PRESETS[name]).format.mantissa for name in ("hbfp4", "hbfp6", "hbfp8")} == {
         "hbfp4": 4, "hbfp6": 6, "hbfp8": 8}

@@ -13,6 +13,7 @@ from hbfp import files
 from hbfp.extras import need
 from hbfp.golden.command.progress import Bars
 from hbfp.golden.lower.names import zoo_text
+from hbfp.presets import SYSTEMS
 from hbfp.values import OptionError, make_folder, shown, whole, writable_file, writable_folder, writing
 
 #: Percent of cycles beyond the default's, unless said.
@@ -61,7 +62,7 @@ def prepare_balance(args: Namespace) -> Callable[[], None]:
 
 def _balance(networks, limits, trials, jobs, seed, folder, path):
     from .point import beaten, front, options, smallest
-    from .search import NAMES, search  # with joblib
+    from .search import search  # with joblib
 
     console = Console(highlight=False)
     bar = Bars(console)
@@ -73,7 +74,7 @@ def _balance(networks, limits, trials, jobs, seed, folder, path):
     bounds = {name: (1 + limit) * usual.cycles[name] for name, limit in zip(networks, limits, strict=True)}
     best = smallest(points, bounds)
     fronts = {name: front(points, name) for name in networks}
-    presets = {name: (each, beaten(each, points)) for name, each in zip(NAMES, points, strict=False)}
+    presets = {name: (each, beaten(each, points)) for name, each in zip(SYSTEMS, points, strict=False)}
     console.print(_table(points, networks, usual, best, fronts))
     for name, (_, other) in presets.items():
         said = "none is better" if other is None else f"better is {options(other.values) or 'the default'}"

@@ -33,11 +33,9 @@ def _chosen(preset: dict[str, Any]) -> dict[str, Any]:
         "lanes": f"{lanes},{given['function_lanes'] or lanes}", "side_lanes": given["side_lanes"] or _COLUMNS}
 
 
-#: The default accelerator, and where a search begins: it, and the presets.
-USUAL = _chosen({})
-SEEDS = (USUAL, *map(_chosen, SYSTEMS.values()))
-#: What these are called.
-NAMES = ("default", *SYSTEMS)
+#: Where a search begins: the presets, the first of which is the default accelerator.
+SEEDS = tuple(map(_chosen, SYSTEMS.values()))
+USUAL = SEEDS[0]
 
 
 def values(chosen: dict[str, Any], needed: Sequence[str]) -> dict[str, Any]:
@@ -52,7 +50,7 @@ def values(chosen: dict[str, Any], needed: Sequence[str]) -> dict[str, Any]:
 
 def search(networks: Sequence[str], growth: dict[str, float], trials: int, jobs: int, seed: int,
            report: Callable[[int, int], object]) -> list[Point]:
-    """Points that were tried, the default's first, then the presets'.
+    """Points that were tried, the presets' first.
 
     Each other one differs in one option, by one place of its choices, from a point that no smaller one beats. Costs and
     cycles are in the cache, so that a search that was stopped, or has more trials now, soon is where it was.

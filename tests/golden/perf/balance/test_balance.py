@@ -117,7 +117,7 @@ def test_search_goes_on(formula, tmp_path, capsys):
     assert data["best"]["all"] == min(each["all"] for each in data["points"] if all(
         (taken := each["cycles"][name]) is not None and taken <= bound for name, bound in data["bounds"].items()))
     assert all("--functions exp" in each["options"] for each in data["points"][1:])
-    assert data["presets"]["default"]["point"] == 0 and list(data["presets"]) == ["default", "large", "medium", "small"]
+    assert data["presets"]["full"]["point"] == 0 and list(data["presets"]) == ["full", "large", "medium", "small"]
     assert (tmp_path / "balance.png").stat().st_size > 1000 and "smallest within the limits" in capsys.readouterr().out
 
 
