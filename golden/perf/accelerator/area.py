@@ -22,13 +22,14 @@ class Area:
         The logic, and the memories as the report prices them.
     array : float
         The core's part of the logic.
-    library : str or None
+    library, recipe : str or None
         What it was measured with.
     """
     logic: float
     memories: float
     array: float
     library: str | None
+    recipe: str | None
 
     @property
     def total(self) -> float:
@@ -51,7 +52,8 @@ def read_area(path: str, accelerator: Accelerator) -> Area:
         found = Accelerator.from_dict(data["system"])
         components = {each["name"]: float(each["logic"]) for each in data["components"]}
         area = Area(float(data["logic"]), float(data["memories"]),
-                    sum(components.get(name, 0.0) for name in ARRAY), data["library"])
+                    sum(components.get(name, 0.0) for name in ARRAY), data["library"],
+                    data["recipe"])
     except (ValueError, KeyError, TypeError, AttributeError):
         raise refuse("area", path, "is not what python -m synth accelerator --json FILE writes") from None
     _check_same(path, found, accelerator)

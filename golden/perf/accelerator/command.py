@@ -189,7 +189,7 @@ def _estimate(args, accelerator):
     path = None if args.constants is None else readable_file("constants", args.constants)
     try:
         return area, *constants_for(accelerator.core, area.array / (accelerator.core.rows * accelerator.lanes),
-                                    path)
+                                    path, area.recipe)
     except ValueError as error:
         raise error if isinstance(error, OptionError) else OptionError(f"--constants {error}") from None
 
@@ -264,6 +264,6 @@ def _estimated(console, program, rows, estimate):
     area, constants, sources = estimate
     mm2 = area.total * constants.nand2_um2 * 1e-6
     whole = energy.add(rows, accesses.by_layer(program), program.accelerator, mm2, constants)
-    console.print(energy.table(rows, whole, mm2, constants))
+    console.print(energy.table(rows, whole, mm2, constants, sources["mac_pj"]))
     return {"area": asdict(area) | {"total": area.total, "mm2": mm2}, "estimate": whole,
             "constants": as_dict(constants, sources)}

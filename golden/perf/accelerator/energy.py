@@ -11,8 +11,10 @@ from typing import Any
 
 from rich.table import Table
 
+from hbfp import describe
 from hbfp.design import Design
 from hbfp.figures import figure
+from hbfp.format import HBFPFormat
 from hbfp.system import Accelerator
 
 from ..prices import ASSUMED, NAND2, override, price
@@ -44,16 +46,49 @@ class EnergyConstants:
         return self.sram512_pj
 
 
-def measured(name: str, ghz: float) -> float:
-    """pJ of a multiply-accumulate of a core that ``energy.json`` has, at a clock of ``ghz``.
+#: Options that say which number it is, or change nothing that a core computes.
+_OF_NUMBERS = ("arithmetic", "mantissa", "multiplier")
+#: Cores whose energies were measured: address of the figures -> recipe, rows, columns.
+MEASURED = {"energy.cores": ("area", 32, 32), "energy_smaller.adders": ("adders", 32, 32),
+            "energy_smaller.tall": ("adders", 64, 16)}
+#: Registers inside the multiply-adds of those of floats.
+PIPELINES = {"fp32": 4, "bf16": 3}
+
+
+def measured(name: str, ghz: float, cores: str = "energy.cores") -> float:
+    """pJ of a multiply-accumulate of a core of :data:`MEASURED`, at a clock of ``ghz``.
 
     Without the accesses to its accumulators, which are counted by themselves; leakage is that of a clock period.
     """
-    own, period = figure(f"energy.cores.{name}"), figure("energy.period")
+    own, period = figure(f"{cores}.{name}"), figure("energy.period")
     return float(own["core"] - own["sums"] - own["leakage"] * (1 - 1 / ghz / period)) / 1000
 
 
-def constants_for(core: Design, mac_nand2: float, path: Path | None) -> tuple[EnergyConstants, dict[str, str]]:
+def _nearest(core: Design, recipe: str | None, name: str) -> str:
+    """Address of the figures of the measured core that has an array's shape and recipe, else that of the first."""
+    own = recipe, core.rows, core.cols
+    fits = (each for each in MEASURED if MEASURED[each] == own and "sums" in figure(each).get(name, {}))
+    return next(fits, next(iter(MEASURED)))
+
+
+def _which(cores: str, name: str, core: Design, recipe: str | None) -> tuple[str, str]:
+    """A measured core in words, and what an array has otherwise."""
+    made, rows, columns = MEASURED[cores]
+    other = replace(Design(), rows=rows, cols=columns, format=HBFPFormat(block=(1, rows)),
+                    pipeline=PIPELINES.get(name, 0))
+    text = f"a core of {rows} x {columns} for {name.upper()}, recipe {made}"
+    if registers := PIPELINES.get(name):
+        text += f", {registers} registers a multiply-add"
+    kinds, mine, theirs = describe.declared(Design), describe.flat(core), describe.flat(other)
+    words = [str(word) for option, value in mine.items() if option not in _OF_NUMBERS and value != theirs[option]
+             for word in kinds[option][0].words(option, value)]
+    if recipe is not None and recipe != made:
+        words.append(f"--recipe {recipe}")
+    return text, f"; this one has {' '.join(words)}" if words else ""
+
+
+def constants_for(core: Design, mac_nand2: float, path: Path | None,
+                  recipe: str | None = None) -> tuple[EnergyConstants, dict[str, str]]:
     """The constants for an array, with those of a TOML file in their place, if one is given: (constants, sources).
 
     Parameters
@@ -64,6 +99,8 @@ def constants_for(core: Design, mac_nand2: float, path: Path | None) -> tuple[En
         NAND2-equivalents of the core for each multiply-accumulate element.
     path : Path, optional
         As of :func:`golden.perf.prices.override`.
+    recipe : str, optional
+        What its area was measured with.
 
     Raises
     ------
@@ -74,9 +111,12 @@ def constants_for(core: Design, mac_nand2: float, path: Path | None) -> tuple[En
     sources = sources_of(base)
     name = f"{core.arithmetic}{core.format.mantissa}" if core.integer else core.arithmetic
     known = name if name in figure("energy.cores") else "hbfp8"
-    made = replace(base, mac_pj=measured(known, base.ghz) * (1 if known == name else mac_nand2 / NAND2[known]))
-    sources["mac_pj"] = (f"measured by this project: the mapped gates of a core of 32 x 32 for {known.upper()} with "
-                         f"normal numbers, docs/energy.md, leakage at {base.ghz:g} GHz")
+    cores = _nearest(core, recipe if known == name else None, known)
+    which, otherwise = _which(cores, known, core, recipe)
+    made = replace(base, mac_pj=measured(known, base.ghz, cores) * (
+        1 if known == name else mac_nand2 / NAND2[known]))
+    sources["mac_pj"] = (f"measured by this project: the mapped gates of {which}, with normal numbers, docs/energy.md, "
+                         f"leakage at {base.ghz:g} GHz{otherwise}")
     if known != name:
         sources["mac_pj"] += (f"; in proportion to the area a multiply-accumulate, {mac_nand2:.1f} of "
                               f"{NAND2[known]:.1f} NAND2; the proportion is {ASSUMED}")
@@ -117,12 +157,13 @@ def _figures(macs, cycles, energy, mm2, ghz):
             "energy_pj_mac": total / macs if macs else None, "energy_pj": energy}
 
 
-def table(rows: list[dict[str, Any]], whole: dict[str, Any], mm2: float, constants: EnergyConstants) -> Table:
-    """What :func:`add` found, for people."""
+def table(rows: list[dict[str, Any]], whole: dict[str, Any], mm2: float, constants: EnergyConstants,
+          product: str) -> Table:
+    """What :func:`add` found, for people; ``product`` is the source of a product's energy."""
     made = Table(title="Throughput by area, and energy: an estimate", caption_justify="left",
-                 caption=f"{mm2:.2f} mm2 at {constants.ghz:g} GHz, {constants.nand2_um2:g} um2 a NAND2; energies of "
-                 "products are measured, those of bytes stated (--json lists them with their sources, --constants FILE "
-                 "replaces them); outside of the core, clocks, control and leakage are not counted, wires nowhere")
+                 caption=f"{mm2:.2f} mm2 at {constants.ghz:g} GHz, {constants.nand2_um2:g} um2 a NAND2; energy of a "
+                 f"product: {product}; those of bytes are stated (--json lists them with their sources, --constants "
+                 "FILE replaces them); outside of the core, clocks, control and leakage are not counted, wires nowhere")
     made.add_column("layer", overflow="fold")
     for head in ("GMAC/s mm2", "uJ", "pJ/MAC", *SHOWN):
         made.add_column(head, justify="right")

@@ -12,7 +12,8 @@ from hbfp.system import Accelerator
 from hbfp.values import OptionError
 
 SYSTEM = Accelerator(core=Design(rows=8, cols=8, format=HBFPFormat(mantissa=8, block=(1, 8)), multiplier="recoded"))
-REPORT = {"system": SYSTEM.as_dict(), "logic": 1000.0, "memories": 150.0, "library": "osu018", "components": [
+REPORT = {"system": SYSTEM.as_dict(), "logic": 1000.0, "memories": 150.0, "library": "osu018", "recipe": "area",
+          "components": [
     {"name": name, "logic": logic} for name, logic in (("elements", 300.0), ("control", 50.0), ("vector unit", 650.0))]}
 
 
@@ -28,7 +29,7 @@ def test_area(tmp_path):
     for multiplier in ("plain", "recoded"):
         other = replace(SYSTEM, core=replace(SYSTEM.core, multiplier=multiplier))
         found = read_area(written(tmp_path, REPORT), other)
-        assert found == Area(1000.0, 150.0, 350.0, "osu018") and found.total == 1150
+        assert found == Area(1000.0, 150.0, 350.0, "osu018", "area") and found.total == 1150
 
 
 @pytest.mark.parametrize("report, line", [

@@ -47,11 +47,12 @@ def test_estimate(tmp_path, capsys):
                     "torch.nn.Linear(16, 8))\n\n\ndef inputs():\n    return (torch.ones(4, 16),)\n")
     system = Accelerator(core=Design(rows=8, cols=8, format=HBFPFormat(block=(1, 8))))
     area.write_text(json.dumps({"system": system.as_dict(), "logic": 1e6, "memories": 0.0, "library": None,
-                                "components": [{"name": "elements", "logic": 64 * NAND2["hbfp8"]}]}))
+                                "recipe": "area", "components": [{"name": "elements", "logic": 64 * NAND2["hbfp8"]}]}))
     words = ["--rows", "8", "--cols", "8", "--block", "1,8", "--json", str(out), "--area", str(area)]
     assert main(["perf", str(file), *words]) == 0
     data, text = json.loads(out.read_text()), capsys.readouterr().out
     assert "Throughput by area, and energy: an estimate" in text and "0.49 mm2 at 1 GHz" in text
+    assert "recipe area, with normal numbers" in (said := " ".join(text.split())) and "this one has --block 1,8" in said
     function, product = data["layers"]
     assert product["gmacs_mm2"] == pytest.approx(512 / product["cycles"] / 0.49) and function["gmacs_mm2"] is None
     assert product["energy_pj"]["array"] == pytest.approx(measured("hbfp8", 1) * 4 * 2 * 64)    # 4 rows, 2 passes

@@ -4,11 +4,12 @@ from collections import Counter
 
 import pytest
 
-from golden.perf.accelerator.energy import EnergyConstants, add, constants_for, kilobytes, picojoules
+from golden.perf.accelerator.energy import MEASURED, EnergyConstants, add, constants_for, kilobytes, picojoules
 from golden.perf.prices import NAND2
 from hbfp.design import Design
 from hbfp.figures import figure
 from hbfp.format import HBFPFormat
+from hbfp.options import design_from_values
 from hbfp.system import Accelerator
 
 CORE = NAND2["hbfp8"]
@@ -63,3 +64,24 @@ def test_constants_of_a_file(tmp_path):
         path.write_text(text)
         with pytest.raises(ValueError, match=line):
             constants_for(SYSTEM.core, CORE, path)
+
+
+@pytest.mark.parametrize("words, recipe, cores, otherwise", [
+    ({}, "area", "energy.cores.hbfp8", ""), ({}, "adders", "energy_smaller.adders.hbfp8", ""),
+    ({"rows": 64, "cols": 16, "block": (1, 64)}, "adders", "energy_smaller.tall.hbfp8", ""),
+    ({"rows": 64, "cols": 16, "block": (1, 64), "weight_clock": "gated"}, "adders", "energy_smaller.tall.hbfp8",
+     "; this one has --weight-clock gated"),
+    ({"rows": 64, "cols": 16, "block": (1, 64)}, "area", "energy.cores.hbfp8",
+     "; this one has --block 1,64 --rows 64 --cols 16"),
+    ({"rows": 8, "block": (1, 8)}, "adders", "energy.cores.hbfp8",
+     "; this one has --block 1,8 --rows 8 --cols 8 --recipe adders"),
+    ({"arithmetic": "fp32"}, "adders", "energy.cores.fp32", "; this one has --pipeline 0 --recipe adders")])
+def test_which_core_a_product_s_energy_is_of(words, recipe, cores, otherwise):
+    """Of the measured core with the array's shape and recipe, or of that of 32 x 32; what differs is said."""
+    constants, sources = constants_for(design_from_values(words), CORE, None, recipe)
+    own, period = figure(cores), figure("energy.period")
+    assert constants.mac_pj * 1000 == pytest.approx(own["core"] - own["sums"] - own["leakage"] * (1 - 1 / period))
+    made, rows, columns = MEASURED[cores.rpartition(".")[0]]
+    said = sources["mac_pj"]
+    assert f"a core of {rows} x {columns} for {cores.rpartition('.')[2].upper()}, recipe {made}, " in said
+    assert said.partition(" GHz")[2] == otherwise
