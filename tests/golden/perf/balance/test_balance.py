@@ -17,6 +17,7 @@ from golden.perf.balance import search as balance_search
 from golden.perf.balance.point import Point, beaten, front, smallest
 from hbfp.figures import figure
 from hbfp.manifest import core_latency
+from hbfp.presets import SYSTEMS
 from hbfp.system import FUNCTIONS, Accelerator
 
 
@@ -84,6 +85,18 @@ def test_every_choice_is_an_accelerator():
             values = balance_search.values(balance_search.USUAL | {name: choice}, ("exp",))
             assert balance.logic(balance.accelerator(values)) > 0
     assert all(set(each) == set(balance_search.CHOICES) for each in balance_search.SEEDS)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_presets_lie_on_a_front(name):
+    """By what was measured of these very options; none is better than one of them."""
+    needed = next(iter(figure("balance.front").values()))["title"].partition("--functions ")[2].split()[0].split(",")
+    chosen = balance_search.SEEDS[list(SYSTEMS).index(name)]
+    words = balance.options(balance_search.values(chosen, needed))
+    title = f"`{words}`" if words else "the default"
+    found, = (each for each in figure("balance.front").values() if each["title"] == title)
+    preset = figure(f"balance.presets.{name}")
+    assert found | {"title": ""} == {key: preset[key] for key in found} | {"title": ""} and preset["better"] == "none"
 
 
 @pytest.fixture
