@@ -1,4 +1,4 @@
-"""Products of FP32, BF16 and FP16 in the order of an array, compiled; :mod:`golden.core.baselines` defines them."""
+"""Products of FP32, BF16, FP16 and INT8 in the order of an array, quickly; :mod:`golden.core.baselines` defines them."""
 
 from collections.abc import Callable
 
@@ -7,10 +7,11 @@ import numpy as np
 from .fast.plain import STEPS
 from .matmul import check_operands
 from .number.blocks import as_float32, canonical
-from .number.to_fp32 import to_bf16, to_fp16
+from .number.to_fp32 import to_bf16, to_fp16, to_int8
 
 #: Arithmetic -> float32 to the operand nearest to it, as the FP32 number that it is.
-ROUNDED: dict[str, Callable[[np.ndarray], np.ndarray]] = {"fp32": np.asarray, "bf16": to_bf16, "fp16": to_fp16}
+ROUNDED: dict[str, Callable[[np.ndarray], np.ndarray]] = {"fp32": np.asarray, "bf16": to_bf16, "fp16": to_fp16,
+                                                           "int8": to_int8}
 
 
 def matmul(name: str, x: np.ndarray, w: np.ndarray, rows: int) -> np.ndarray:

@@ -358,6 +358,12 @@ def to_fp16(a: ArrayLike, subnormals: str = "gradual") -> np.ndarray:
     return convert(a, FP32, FP16, subnormals)
 
 
+def to_int8(a: ArrayLike, subnormals: str = "gradual") -> np.ndarray:
+    """FP32 patterns to those of signed 8-bit integers, in ``uint32``; beyond 127 they saturate, and NaN gives 0."""
+    whole = to_int32(a, FP32, subnormals).view(np.int32)
+    return np.clip(whole, -127, 127).view(np.uint32) & 0xFF
+
+
 def from_bf16(a: ArrayLike, subnormals: str = "gradual") -> np.ndarray:
     """BF16 patterns to FP32 patterns; exact, but for flushed subnormals and NaN."""
     return convert(a, BF16, FP32, subnormals)

@@ -12,8 +12,8 @@ from . import values
 KEY = "declared"
 #: Place of a field in a name where none is given: behind the others, so that old names stay.
 LAST = 100
-#: What a core may be: its elements share exponents, or are floats, or integers.
-BLOCKS, FLOATS, INTEGERS = CORES = "blocks", "floats", "integers"
+#: What a core may be: its elements share exponents, or are floats, or integers whose sums leave as FP32 or as they are.
+BLOCKS, FLOATS, SCALED, INTEGERS = CORES = "blocks", "floats", "scaled integers", "integers"
 #: What a core may be a part of.
 ACCELERATOR, PODS = SYSTEMS = "accelerator", "pods"
 #: What a field may serve, and how the line goes on that says where it does not.

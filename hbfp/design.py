@@ -7,7 +7,7 @@ from typing import Any
 
 from . import describe
 from .arithmetic import KINDS, Arithmetic
-from .declared import ACCELERATOR, BLOCKS, CORES, FLOATS, INTEGERS, SYSTEMS, USES
+from .declared import ACCELERATOR, BLOCKS, CORES, FLOATS, INTEGERS, SCALED, SYSTEMS, USES
 from .fields import choice, declare, flag, nested, pair, whole
 from .format import MANTISSA_RANGE, HBFPFormat
 from .lay import Lay
@@ -66,7 +66,8 @@ class Design(describe.Description):
         (``aligned``).
     arithmetic : str
         ``hbfp``, or a baseline with the same dataflow: ``fp32`` (product and sum rounded, subnormals flushed),
-        ``fma`` (IEEE 754: one rounding, subnormals kept), ``bf16`` and ``fp16`` (FP32 sums), ``int``.
+        ``fma`` (IEEE 754: one rounding, subnormals kept), ``bf16`` and ``fp16`` (FP32 sums), ``int8``
+        (sums of 32 bits, FP32 on the way out), ``int``.
     group : tuple of int, optional
         Rows and columns of the elements that form one combinational dot product between pipeline
         registers; None chooses the largest powers of two up to :attr:`GROUP` that fit.
@@ -174,7 +175,7 @@ class Design(describe.Description):
     side_lanes: int = whole(
         0, 0, SIDE_RANGE[1], title="Side lanes", text="lanes of the side unit, which serve the columns in turns",
         usual="as many as columns", tag="side", place=19, where="sided",
-        serves=(BLOCKS, FLOATS, ACCELERATOR))
+        serves=(BLOCKS, FLOATS, SCALED, ACCELERATOR))
     banks: int = whole(
         2, *BANKS_RANGE, title="Banks",
         text="banks of accumulators; with one, commands follow the read-out of the command before",
@@ -398,6 +399,8 @@ class Design(describe.Description):
     def most_tiles(self, sparse: bool = False) -> int:
         """Most passes of a command, dense or sparse."""
         limit, lay = 2 ** TILE_BITS - 1, self.lay(sparse)
+        if self.number.sums:
+            return min(limit, 2 ** (self.number.sums - replace(self.format, mantissa=self.lane_width).sum_width(self.rows)))
         return min(limit, 2 ** self.growth * lay.block_tiles // lay.segments) if self.summed_as_integers else limit
 
     # --- Widths ---------------------------------------------------------------------------------
@@ -434,7 +437,9 @@ class Design(describe.Description):
 
     @property
     def accumulator_width(self) -> int:
-        """Bits of an integer accumulator: ``aligned``, or of the ``int`` baseline."""
+        """Bits of an integer accumulator: ``aligned``, or of integers."""
+        if self.number.sums:
+            return self.number.sums
         terms = self.format.terms if self.blocked else self.rows
         return self.widest.sum_width(terms) + self.growth + (self.guard if self.blocked else 0)
 
@@ -477,4 +482,6 @@ class Design(describe.Description):
         parts = describe.name_parts(self)
         if not self.number.float_results:    # as the width of a number, not of a mantissa: int8
             parts[:2] = [f"{self.arithmetic}{self.format.mantissa}"]
+        elif self.number.sums:
+            parts[:1] = [f"{self.arithmetic}_fp32"]
         return "_".join(parts)

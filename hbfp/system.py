@@ -18,7 +18,7 @@ _ARRAYS = 16
 #: Addresses of X at the most.
 _ADDRESSES = 1 << 18
 #: Kinds of number that its array may compute with.
-NUMBERS = ("hbfp", "fp32", "bf16", "fp16")
+NUMBERS = ("hbfp", "fp32", "bf16", "fp16", "int8")
 #: Functions of FP32 that a vector unit may have; programs number them in this order.
 FUNCTIONS = ("exp", "log", "recip", "rsqrt", "tanh", "sigmoid", "gelu", "silu", "normcdf")
 #: Copies of the vector unit's registers.

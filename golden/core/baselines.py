@@ -13,7 +13,7 @@ from .. import fp32
 from ..matmul import check_operands
 from ..number.arrays import integers, patterns
 from ..number.blocks import as_float32
-from ..number.to_fp32 import add_fp32, add_product_fp32, flush, round_fp32, to_bf16, to_fp16
+from ..number.to_fp32 import add_fp32, add_product_fp32, flush, round_fp32, to_bf16, to_fp16, to_int8
 
 
 def matmul_fp32(x: np.ndarray, w: np.ndarray, rows: int) -> np.ndarray:
@@ -73,9 +73,20 @@ def matmul_int(x: ArrayLike, w: ArrayLike) -> np.ndarray:
     return x @ w
 
 
+def matmul_int8(x: np.ndarray, w: np.ndarray, rows: int) -> np.ndarray:
+    """The INT8 core: operands rounded to integers from -127 to 127, exact sums of 32 bits, FP32 on the way out.
+
+    ``rows`` is of no account: exact sums have no order. K is at most 131 072, so that 32 bits hold them.
+    """
+    x, w = check_operands(as_float32(x), as_float32(w, "w"))
+    check_range("Rows", rows, 1, 256)
+    a, b = (to_int8(part).astype(np.int64) for part in (x, w))
+    return (a @ b).astype(np.float32)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """One kind of float whose elements are the top bits of an FP32, or FP16.
+    """One kind of number with FP32 results whose elements are the top bits of an FP32, or FP16, or integers.
 
     Parameters
     ----------
@@ -85,13 +96,13 @@ class Baseline:
         (x, w, rows of the array) to (M, N), all float32: the core's product, in its order.
     rounded : callable
         FP32 to the element nearest to it, as the FP32 number that it is.
-    half : bool
-        Whether elements are FP16.
+    kind : type, optional
+        numpy's of an element that is none of an FP32's top bits.
     """
     name: str
     matmul: Callable[[np.ndarray, np.ndarray, int], np.ndarray]
     rounded: Callable[[np.ndarray], np.ndarray]
-    half: bool = False
+    kind: type | None = None
 
     @property
     def _spare(self) -> np.uint32:
@@ -101,15 +112,15 @@ class Baseline:
     def patterns(self, x: np.ndarray) -> np.ndarray:
         """Elements as the core takes them, uint32, of FP32 numbers."""
         found = np.ascontiguousarray(self.rounded(as_float32(x)))
-        if self.half:
-            return found.astype(np.float16).view(np.uint16).astype(np.uint32)
+        if self.kind:
+            return found.astype(self.kind).view(f"u{np.dtype(self.kind).itemsize}").astype(np.uint32)
         return found.view(np.uint32) >> self._spare
 
     def values(self, elements: np.ndarray) -> np.ndarray:
         """FP32 numbers of elements as the core takes them."""
         found = np.ascontiguousarray(patterns(elements, "Elements"))
-        if self.half:
-            return found.astype(np.uint16).view(np.float16).astype(np.float32)
+        if self.kind:
+            return found.astype(f"u{np.dtype(self.kind).itemsize}").view(self.kind).astype(np.float32)
         return (found.astype(np.uint32) << self._spare).view(np.float32)
 
 
@@ -118,5 +129,6 @@ BASELINES = {each.name: each for each in (
     Baseline(name="fp32", matmul=matmul_fp32, rounded=np.asarray),
     Baseline(name="fma", matmul=matmul_fma, rounded=np.asarray),
     Baseline(name="bf16", matmul=matmul_bf16, rounded=to_bf16),
-    Baseline(name="fp16", matmul=matmul_fp16, rounded=to_fp16, half=True),
+    Baseline(name="fp16", matmul=matmul_fp16, rounded=to_fp16, kind=np.float16),
+    Baseline(name="int8", matmul=matmul_int8, rounded=to_int8, kind=np.int8),
 )}

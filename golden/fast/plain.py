@@ -1,4 +1,4 @@
-"""Products of numbers that share no exponents, compiled; :mod:`golden.floats` calls them."""
+"""Products of numbers that share no exponents, compiled, or by the platform where order does not count; :mod:`golden.floats` calls them."""
 
 import numpy as np
 from numba import njit
@@ -64,5 +64,10 @@ def _halves(x, w, rows, result):
                 acc[n] = _flushed(acc[n] + psum[n])
 
 
+def _int8(x, w, rows, result):
+    """Integers, whose sums of less than 2^53 are exact in float64 in any order; they are rounded once."""
+    result[:] = x.astype(np.float64) @ w.astype(np.float64)
+
+
 #: Arithmetic -> its product: x (M, K), w (K, N), rows of the array, and where (M, N) of float32 goes.
-STEPS = {"fp32": _fp32, "bf16": _halves, "fp16": _halves}
+STEPS = {"fp32": _fp32, "bf16": _halves, "fp16": _halves, "int8": _int8}

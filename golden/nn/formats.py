@@ -21,7 +21,7 @@ ORDERS = ("block", "quick")
 #: ``hbfp`` is docs/numerics.md; ``emulator`` its section 10, for comparison with work that used the research emulator;
 #: ``values`` rounds each operand to its format, of whatever kind, and leaves the product to torch: docs/formats.md. The
 #: others are numbers that share no exponents, in the order of an array with as many rows as a block has terms.
-PLAIN = ("fp32", "bf16", "fp16")
+PLAIN = ("fp32", "bf16", "fp16", "int8")
 MODES = ("hbfp", "emulator", "values", *PLAIN)
 #: Names of formats that differ between the roles.
 NAMED = {"int8-channel": {"x": "int8", "w": "int8-row", "g": "int8"},

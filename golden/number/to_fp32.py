@@ -113,6 +113,11 @@ def to_fp16(x: np.ndarray) -> np.ndarray:
     return canonical(np.where(np.isnan(x), x, y))
 
 
+def to_int8(x: np.ndarray) -> np.ndarray:
+    """FP32 rounded to an integer from -127 to 127 (RNE, what is beyond saturates, NaN is 0), as FP32; zero is +0."""
+    return np.clip(np.rint(np.where(np.isnan(x), np.float32(0), x)), -127, 127).astype(np.float32) + np.float32(0)
+
+
 def to_bf16(x: np.ndarray) -> np.ndarray:
     """FP32 rounded to BF16 (RNE, subnormals to +0), as the FP32 number that it is."""
     bits = flush(x).view(np.uint32).astype(np.int64)

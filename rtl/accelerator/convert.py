@@ -14,7 +14,7 @@ from hbfp.sparsity import DENSE
 from ..convert.encode_lane import FIELD, FRACTION, EncodeLane, clamped_field, largest_field, least_field
 from ..convert.numbers import Numbers
 from ..convert.prune import larger
-from ..fp32.convert import ToBf16, ToFp16
+from ..fp32.convert import ToBf16, ToFp16, ToInt8
 from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
@@ -27,7 +27,7 @@ from .sizes import Sizes
 from .transposer import Transposer
 
 #: Numbers of fewer bits than FP32, which share no exponents -> what rounds to them.
-_ROUNDED = {"bf16": ToBf16, "fp16": ToFp16}
+_ROUNDED = {"bf16": ToBf16, "fp16": ToFp16, "int8": ToInt8}
 
 
 class Convert(Component):

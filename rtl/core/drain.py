@@ -39,6 +39,8 @@ class Drain(Component):
         Accumulator banks, 1 or 2. With one, two commands have it in turns, and a bank's number says which.
     multiplier : str
         Of a lane that columns share.
+    integer : bool
+        Whether the side unit's lanes make FP32 of integers.
 
     Members
     -------
@@ -77,6 +79,7 @@ class Drain(Component):
         lanes: int = parameter("s", 0)
         banks: int = parameter("k", 2)
         multiplier: str = parameter("", "plain", rare=True)
+        integer: bool = parameter("integer", False, rare=True)
 
         @property
         def groups(self):
@@ -106,10 +109,10 @@ class Drain(Component):
         @classmethod
         def of(cls, design):
             """The way out of a design."""
-            accumulation = accumulation_of(design)
+            accumulation, lane = accumulation_of(design), SideLane.Parameters.of(design)
             return cls(design.cols, design.group[1], design.depth, accumulation.result_shape,
                        accumulation.float_results, design.share > 1, design.side_lanes, design.banks,
-                       SideLane.Parameters.of(design).multiplier)
+                       lane.multiplier, lane.integer)
 
     @staticmethod
     def ports(params):
@@ -238,7 +241,7 @@ class Drain(Component):
     def _lanes(self, m, move, taken, factor, active):
         """A lane for every column, with its own factor and bias."""
         for column, value in enumerate(self._values()):
-            m.submodules[f"lane{column}"] = lane = SideLane()
+            m.submodules[f"lane{column}"] = lane = SideLane(integer=self.params.integer)
             m.d.comb += [
                 lane.en.eq(move), lane.steps.eq(active), lane.v.eq(self.i_v.payload[column]),
                 lane.load_scale.eq(taken & factor), lane.load_bias.eq(taken & ~factor),
@@ -248,7 +251,8 @@ class Drain(Component):
     def _turns(self, m, move, step, taken, factor, active, held):
         """Lanes for a part of the columns; ``held``: a row was read."""
         params = self.params
-        m.submodules.turns = turns = SideTurns(cols=params.cols, lanes=params.lanes, multiplier=params.multiplier)
+        m.submodules.turns = turns = SideTurns(cols=params.cols, lanes=params.lanes, multiplier=params.multiplier,
+                                                     integer=params.integer)
         m.d.comb += [
             turns.en.eq(move), turns.steps.eq(active), turns.load.eq(taken), turns.factor.eq(factor),
             turns.v.eq(self.i_v.payload), self.i_v.ready.eq(turns.loaded), turns.valid.eq(held),

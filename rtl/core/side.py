@@ -6,6 +6,7 @@ from amaranth import Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..fp32.arith import Add, Mul
+from ..fp32.convert import IntToFp32
 from ..fp32.raw import is_nan
 from ..lib.component import Component
 from ..lib.names import parameter
@@ -15,7 +16,7 @@ from .sequencer import steps_layout
 
 
 class SideLane(Component):
-    """One column's way out: ``relu(value * scale + bias)``, each step rounded and optional.
+    """One column's way out: ``relu(value * scale + bias)``, each step rounded and optional; integers as FP32 first.
 
     ReLU gives +0 for negative numbers and for -0, and passes NaN on. One value a cycle; :attr:`Parameters.latency`
     cycles. All registers are held while ``en`` is low, but for a ``free`` lane, which never stalls.
@@ -33,6 +34,8 @@ class SideLane(Component):
     multiplier : str
         How products are formed, as in :class:`~rtl.fp32.arith.Mul`; those without registers inside that columns share
         follow the design.
+    integer : bool
+        Whether ``i`` is a signed integer.
 
     Members
     -------
@@ -59,6 +62,7 @@ class SideLane(Component):
         add: int = parameter("a", 0)
         chain: bool = parameter("chain", False, rare=True)
         multiplier: str = parameter("", "plain", rare=True)
+        integer: bool = parameter("integer", False, rare=True)
 
         @property
         def latency(self):
@@ -71,7 +75,7 @@ class SideLane(Component):
             stages = Stages.of(design)
             shared = 0 < design.side_lanes < design.cols
             return cls(shared, stages.free, stages.multiply, stages.add, design.on_fpga,
-                       design.multiplier if shared and not stages.free else "plain")
+                       design.multiplier if shared and not stages.free else "plain", bool(design.number.sums))
 
     @staticmethod
     def ports(params):
@@ -96,13 +100,18 @@ class SideLane(Component):
             scale, bias = self._kept(m)
         taken, scaled, biased = (Signal(32, name=name, reset_less=True) for name in ("taken", "scaled", "biased"))
         nan = Signal()
+        given = self.i
+        if params.integer:
+            m.submodules.convert = convert = IntToFp32(32, enable=False)
+            m.d.comb += convert.i.eq(self.i)
+            given = convert.o
         m.d.comb += [
             mul.a.eq(taken), mul.b.eq(scale), add.a.eq(scaled), add.b.eq(bias),
             nan.eq(is_nan(biased)),
             self.o.eq(Mux(self.steps.relu & biased[31] & ~nan, 0, biased)),
         ]
         with m.If(Const(1) if params.free else self.en):
-            m.d.sync += [taken.eq(self.i),
+            m.d.sync += [taken.eq(given),
                          scaled.eq(Mux(self.steps.scale, mul.o, delay(m, taken, params.multiply, "taken"))),
                          biased.eq(Mux(self.steps.bias, add.o, delay(m, scaled, params.add, "scaled")))]
         return m

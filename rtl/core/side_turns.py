@@ -36,8 +36,8 @@ class SideTurns(Component):
     ----------
     cols, lanes : int
         Columns, and lanes, a divisor of them and fewer.
-    multiplier : str
-        Of a lane.
+    multiplier, integer
+        Of a lane, see :class:`~rtl.core.side.SideLane`.
 
     Members
     -------
@@ -63,6 +63,7 @@ class SideTurns(Component):
         cols: int = parameter("c")
         lanes: int = parameter("l")
         multiplier: str = parameter("", "plain", rare=True)
+        integer: bool = parameter("integer", False, rare=True)
 
         @property
         def turns(self):
@@ -105,7 +106,8 @@ class SideTurns(Component):
 
         part, results = _choose(m, "part", self.i, width, turn[0]), []
         for number in range(params.lanes):
-            m.submodules[f"lane{number}"] = lane = SideLane(shared=True, multiplier=params.multiplier)
+            m.submodules[f"lane{number}"] = lane = SideLane(shared=True, multiplier=params.multiplier,
+                                                                integer=params.integer)
             mine = slice(32 * number, 32 * number + 32)
             m.d.comb += [lane.en.eq(self.en), lane.steps.eq(self.steps), lane.i.eq(part[mine]),
                          lane.scale.eq(operands[0][mine]), lane.bias.eq(operands[1][mine])]

@@ -181,6 +181,37 @@ class ToFp16(Operation):
         return Mux(x.nan, FP16.nan, Cat(magnitude[:FP16.width - 1], x.sign))
 
 
+class ToInt8(Operation):
+    """FP32 to a signed integer of 8 bits, to nearest even; beyond 127 it saturates, and NaN gives 0.
+
+    Golden twin: :func:`golden.fp32.to_int8` with ``flush``.
+    """
+    FORMATS = False
+    SUBNORMALS = ("flush",)
+    #: Bits of the magnitude.
+    BITS = 7
+
+    @classmethod
+    def data_ports(cls, params):
+        return {"a": In(32), "o": Out(signed(cls.BITS + 1))}
+
+    def datapath(self, m, pipe):
+        x, bits = unpack(m, FP32, self.a, "a", self.flush), self.BITS
+        # The leading one moves down from the top of the magnitude by as much as the exponent lacks.
+        distance = named(m, (FP32.bias + bits - 1 - self.a[FP32.fraction:-1]).as_signed(), "distance")
+        near = bits.bit_length()
+        far = named(m, distance[near:-1].any() & ~distance[-1], "far")
+        cut = FP32.precision - bits - 1    # a guard bit below
+        shifted, sticky = shift_right_sticky(m, x.significand[cut:], distance[:near], bits + 1)
+        shifted = named(m, shifted & ~(far | x.nan).replicate(bits + 1), "aligned")
+        over = distance[-1] & ~x.nan
+        magnitude = named(m, shifted[1:] | over.replicate(bits), "magnitude")
+        low = named(m, sticky | x.significand[:cut].any(), "low")
+        up = named(m, shifted[0] & (low | shifted[1]) & ~magnitude.all(), "up")
+        # -(magnitude + up) = ~magnitude + (1 - up): one carry serves rounding and negation.
+        return (Cat(magnitude, 0) ^ x.sign.replicate(bits + 1)) + (x.sign ^ up)
+
+
 class FromBf16(Operation):
     """BF16 to FP32; exact. Golden twin: :func:`golden.fp32.from_bf16`."""
     FORMATS = False

@@ -6,7 +6,7 @@ from hbfp.checks import check_choice
 
 from .arith import Add, Mul, Sub
 from .compare import Absolute, Compare, Maximum, Minimum, Negate, Select
-from .convert import FromBf16, FromInt32, IntToFp32, ToBf16, ToFp16, ToInt32
+from .convert import FromBf16, FromInt32, IntToFp32, ToBf16, ToFp16, ToInt8, ToInt32
 from .divsqrt import Div, Sqrt
 from .fma import Fma
 from .functions.unit import FUNCTION_UNITS
@@ -32,6 +32,7 @@ FP32_UNITS = {
     "fp32.to_int32": ToInt32,
     "fp32.to_bf16": ToBf16,
     "fp32.to_fp16": ToFp16,
+    "fp32.to_int8": ToInt8,
     "fp32.from_bf16": FromBf16,
     "fp32.mul_add": MulAdd,
     "fp32.bf16_mul_add": ProductAdd,

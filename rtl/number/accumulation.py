@@ -56,7 +56,7 @@ class Accumulation(ABC):
 
     @property
     def float_results(self):
-        """Whether results are FP32, which a side unit can take on."""
+        """Whether a side unit takes results on."""
         return True
 
     @abstractmethod
@@ -85,9 +85,18 @@ class Accumulation(ABC):
 
 @dataclass(frozen=True)
 class IntegerSum(Accumulation):
-    """Integers, wide enough for as many passes as a command may have."""
+    """Integers, wide enough for as many passes as a command may have.
+
+    Parameters
+    ----------
+    bits : int
+        Of an integer.
+    sided : bool
+        Whether a side unit takes results on, whose lanes make FP32 of them, and not the accumulators: there are fewer.
+    """
     NAME = "int"
     bits: int = parameter("a")
+    sided: bool = parameter("sided", False, rare=True)
 
     @property
     def word(self):
@@ -95,11 +104,11 @@ class IntegerSum(Accumulation):
 
     @property
     def result_shape(self):
-        return self.word
+        return unsigned(self.bits) if self.sided else self.word
 
     @property
     def float_results(self):
-        return False
+        return self.sided
 
     def add(self, m, place, acc, values, scale, fresh):
         value, = values

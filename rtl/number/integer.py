@@ -34,7 +34,7 @@ class Integer(Number):
         return signed(HBFPFormat(mantissa=self.width).sum_width(terms))
 
     def accumulation(self, design):
-        return IntegerSum(design.accumulator_width)
+        return IntegerSum(design.accumulator_width, design.sided)
 
     def column(self, m, acts, weights, north, south, name):
         total = Signal(south, name=f"{name}_total")

@@ -28,8 +28,8 @@ def number_of(design):
     more = {"lead": stages.element} | ({"quick": True} if design.multiplier == "recoded" and stages.free else {})
     if design.takes_sparse:
         kept, group = design.sparse
-        return SPARSE[design.multiplier](design.format.mantissa, kept=kept, group=group, **more)
-    return INTEGERS[design.multiplier](design.format.mantissa, **more)
+        return SPARSE[design.multiplier](design.lane_width, kept=kept, group=group, **more)
+    return INTEGERS[design.multiplier](design.lane_width, **more)
 
 
 def accumulation_of(design):

@@ -13,7 +13,7 @@ def make(name, **options):
 
 @pytest.mark.parametrize("name, width, exact, floats", [
     ("hbfp", 6, True, True), ("fp32", 32, False, True), ("fma", 32, False, True), ("bf16", 16, False, True),
-    ("int", 6, True, False)])
+    ("int8", 8, True, True), ("int", 6, True, False)])
 def test_design_has_what_its_number_says(name, width, exact, floats):
     design = make(name)
     assert design.number is KINDS[name] and design.blocked == (name == "hbfp")

@@ -133,7 +133,7 @@ def test_edges_are_valid(options):
     ({"group": (8,)}, "Group must be a pair, not (8,)"),
     ({"group": 8}, "Group must be a pair, not 8"),
     ({"ragged": 1}, "Ragged must be True or False, not 1"),
-    ({"arithmetic": "fp64"}, "Arithmetic must be one of hbfp, fp32, fma, bf16, fp16, int, not 'fp64'"),
+    ({"arithmetic": "fp64"}, "Arithmetic must be one of hbfp, fp32, fma, bf16, fp16, int8, int, not 'fp64'"),
 ], ids=str)
 def test_wrong_value(options, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):

@@ -71,7 +71,7 @@ WRONG = [([f"--{name}", str(value)], f"--{name} {value}: must be {valid}")
          for name, (low, high, valid) in OUT_OF_RANGE.items() for value in (low, high, "x", "", "8.0")]
 WRONG += [([f"--{name}", value], f"--{name} {value}: must be one of {valid}") for name, valid in (
     ("accumulate", "fp32, aligned, fp24, bf16"), ("multiplier", "plain, recoded"),
-    ("arithmetic", "hbfp, fp32, fma, bf16, fp16, int"), ("rounding", "rne, stochastic, truncate"),
+    ("arithmetic", "hbfp, fp32, fma, bf16, fp16, int8, int"), ("rounding", "rne, stochastic, truncate"),
     ("subnormals", "flush, gradual")) for value in ("none", "", "RNE")]
 WRONG += [([f"--{name}", value], f"--{name} {value}: must be two numbers such as 1,32, each {valid}")
           for name, valid in (("block", "1 to 1024"), ("group", "1 to 256"))
@@ -233,7 +233,7 @@ def test_files_hold_the_options_of_a_system(tmp_path):
       for text in ("exp,sin", "exp,exp", "")),
     (["--row-words", "x"], "--row-words x: must be 1 to 256"),
     (["--cols", "64"], "--cols 64: must be one of 4, 8, 16, 32 in an accelerator"),
-    (["--arithmetic", "fma"], "--arithmetic fma: must be one of hbfp, fp32, bf16, fp16 in an accelerator"),
+    (["--arithmetic", "fma"], "--arithmetic fma: must be one of hbfp, fp32, bf16, fp16, int8 in an accelerator"),
     (["--mantissa", "17"], "--mantissa 17: must be 2 to 16")])
 def test_accelerators_that_are_none(arguments, message):
     with pytest.raises(OptionError) as caught:

@@ -46,8 +46,8 @@ def test_pieces(rows, cols, terms, word, row, segments):
 
 
 @pytest.mark.parametrize("options, line", [
-    ({"core": core(arithmetic="fma")}, "Arithmetic fma must be one of hbfp, fp32, bf16, fp16 in an accelerator"),
-    ({"core": core(arithmetic="int")}, "Arithmetic int must be one of hbfp, fp32, bf16, fp16 in an accelerator"),
+    ({"core": core(arithmetic="fma")}, "Arithmetic fma must be one of hbfp, fp32, bf16, fp16, int8 in an accelerator"),
+    ({"core": core(arithmetic="int")}, "Arithmetic int must be one of hbfp, fp32, bf16, fp16, int8 in an accelerator"),
     ({"core": core(rows=2)}, "Rows 2 must be one of 4, 8, 16, 32, 64, 128, 256 in an accelerator"),
     ({"core": core(mantissa=4, rows=4)}, "Rows 4 must be at least 8 in an accelerator of 4 bits"),
     ({"core": core(cols=64)}, "Cols 64 must be one of 4, 8, 16, 32 in an accelerator"),

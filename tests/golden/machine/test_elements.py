@@ -25,7 +25,8 @@ def test_product_is_the_cores(name):
     x, w = numbers((5, 24), 0), numbers((24, 16), 1)
     found = product(design, encode(design, x, design.format), encode(design, w, design.format, axis=-2))
     np.testing.assert_array_equal(found, core.matmul(design, x, w))
-    assert not np.array_equal(found, core.matmul(Design(arithmetic=name, rows=4), x, w))    # the order of sums
+    other = core.matmul(Design(arithmetic=name, rows=4), x, w)
+    assert np.array_equal(found, other) == design.integer    # sums that are exact have no order
 
 
 @pytest.mark.parametrize("name", PLAIN)

@@ -21,7 +21,7 @@ from golden.vector import unit as vector
 
 #: Operation -> how many patterns it takes.
 OPERATIONS = {"add": 2, "sub": 2, "mul": 2, "fma": 3, "div": 2, "sqrt": 1, "min": 2, "max": 2, "compare": 2, "abs": 1,
-              "neg": 1, "to_int32": 1, "from_int32": 1, "to_bf16": 1, "to_fp16": 1, "from_bf16": 1}
+              "neg": 1, "to_int32": 1, "from_int32": 1, "to_bf16": 1, "to_fp16": 1, "to_int8": 1, "from_bf16": 1}
 CALLS = {
     **{name: (lambda operation: lambda *given: getattr(fp32, operation)(*given))(name) for name in OPERATIONS},
     "select": lambda a, b: fp32.select(True, a, b),

@@ -86,6 +86,7 @@ TABLE = {
     "fp32.to_int32": (fp32.to_int32, one, 1),
     "fp32.to_bf16": (lambda a, fmt, mode: fp32.to_bf16(a, mode), one, None),
     "fp32.to_fp16": (lambda a, fmt, mode: fp32.to_fp16(a, mode), one, None),
+    "fp32.to_int8": (lambda a, fmt, mode: fp32.to_int8(a, mode), one, None),
     "fp32.from_bf16": (lambda a, fmt, mode: fp32.from_bf16(a, mode), bf16, None),
     "fp32.mul_add": (mul_add, triples, 3),
     "fp32.bf16_mul_add": (bf16_mul_add, narrow, None),

@@ -25,7 +25,7 @@ def test_widths_are_those_of_the_design(name, multiplier):
     number, accumulation = number_of(design), accumulation_of(design)
     element, result = Shape.cast(number.element), Shape.cast(accumulation.result_shape)
     assert (element.width, element.signed) == (design.lane_width, KINDS[name].exact)
-    assert number.sum(4, 4).width == (design.format.sum_width(4) if design.integer else 32)
+    assert number.sum(4, 4).width == (HBFPFormat(mantissa=design.lane_width).sum_width(4) if design.integer else 32)
     assert (result.width, result.signed) == (design.result_width, name == "int")
     assert accumulation.float_results == KINDS[name].float_results
 

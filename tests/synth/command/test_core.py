@@ -15,7 +15,7 @@ from tests.synth.tiny import LIBERTY
 @pytest.mark.parametrize("words, line", [
     (["--recipe", "best"], "--recipe best: must be one of area, adders, stock, speed, generic"),
     (["--jobs", "0"], "--jobs 0: must be 1 to 4096"),
-    (["--against", "fp32,fp64"], "--against fp64: must be of fp32, fma, bf16, fp16, int"),
+    (["--against", "fp32,fp64"], "--against fp64: must be of fp32, fma, bf16, fp16, int8, int"),
     (["--mantissa", "99"], "--mantissa 99: must be 2 to 16"),
     (["--memory-access", "-1"], "--memory-access -1: must be 0 to 100"),
     (["--memory-access", "soon"], "--memory-access soon: must be 0 to 100"),

@@ -10,7 +10,7 @@ from synth.__main__ import main
     (["--period", "0"], "--period 0: must be 0.01 to 1000"),
     (["--wire", "-1"], "--wire -1: must be 0 to 100"),
     (["--pipelines", "4,99"], "--pipelines 99: must be of 0, 1, 2, 3, 4, 5, 6, 7, 8"),
-    (["--against", "fp33"], "--against fp33: must be of fp32, fma, bf16, fp16, int")])
+    (["--against", "fp33"], "--against fp33: must be of fp32, fma, bf16, fp16, int8, int")])
 def test_wrong_option(capsys, tmp_path, words, line):
     from ..power.cells import TEXT
 

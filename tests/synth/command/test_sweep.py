@@ -14,7 +14,7 @@ from tests.browser import MISSING, Browser, find
 @pytest.mark.parametrize("words, line", [
     (["--group", "4"], "--group 4: must be two numbers such as 8x4"),
     (["--rows", "0"], "--rows 0: must be 1 to 256"),
-    (["--against", "fp64"], "--against fp64: must be of fp32, fma, bf16, fp16, int"),
+    (["--against", "fp64"], "--against fp64: must be of fp32, fma, bf16, fp16, int8, int"),
     (["--recipe", "best"], "--recipe best: must be one of area, adders, stock, speed, generic"),
     (["--group", "3x1"], "no combination is a valid design"),
     (["--plan", "all"], "--plan all: must be one of table, denominators, clocks, smaller, study"),
