@@ -23,15 +23,17 @@ hbfp = torch.ops.hbfp
 def steps_behind(net: Nodes, node: Any, channel: int) -> tuple[Steps, fx.Node]:
     """What of the nodes behind a product the core does, and the last of those nodes.
 
-    That is a bias or, where the channels are dimension 1, a batch norm; and a ReLU after it. ``channel`` is the
-    dimension of the result's channels.
+    That is a constant factor of each channel and a bias or, where the channels are dimension 1, a batch norm; and a
+    ReLU after it. ``channel`` is the dimension of the result's channels.
     """
     steps = Steps()
     last = node
+    if (user := net.follower(last, aten.mul.Tensor)) is not None and (factor := _each(net, user, channel)) is not None:
+        steps.scale, last = factor, user
     if (user := net.follower(last, hbfp.add_bias.default, aten.add.Tensor)) is not None \
             and len(user.args) == 2 and not user.kwargs and _bias(net, user, channel) is not None:
         steps.bias, last = _bias(net, user, channel), user
-    if steps.bias is None and channel == 1 and (found := _norm(net, last)) is not None:
+    if steps.scale is steps.bias is None and channel == 1 and (found := _norm(net, last)) is not None:
         norm, (factor, addend) = found
         steps.scale, steps.bias = factor.view(np.float32), addend.view(np.float32)
         last = net.follower(norm, operator.getitem) or norm
@@ -64,6 +66,12 @@ def _bias(net, node, channel):
     if channel == -1 and isinstance(other, fx.Node) and not net.is_constant(other) and net.is_there(other) \
             and net.value(other).shape == net.graph.results[node].shape[-1:]:
         return net.value(other)
+    return _each(net, node, channel)
+
+
+def _each(net, node, channel):
+    """The constants of each channel that a node's second operand is; None if it is anything else."""
+    other = node.args[1]
     if not net.is_constant(other) or not isinstance(other, fx.Node):
         return None
     numbers = net.constant(other)
