@@ -18,10 +18,11 @@ from hbfp.golden.vector.side import Side
 from hbfp.system import Accelerator
 
 from .errors import NO_OPERATION, LoweringError, broken, instead, layer
-from .export import exported
+from .export import exported, quiet
 from .formats import check_formats, formats, keep_widths, sparse
 from .hosted import HOST, OnHost, check_called
 from .same import draws, shorten, spared
+from .scaled import is_scaled, scaled
 from .transposed import as_gradients
 
 aten = torch.ops.aten
@@ -63,8 +64,14 @@ class Graph:
 
 def reference(model: torch.nn.Module, accelerator: Accelerator) -> torch.nn.Module:
     """A copy of a model, in evaluation, with which PyTorch computes the accelerator's bits."""
-    twin = convert(copy.deepcopy(model).eval(), formats(accelerator), side=Side.of(accelerator))
+    twin = convert(_copied(model).eval(), formats(accelerator), side=Side.of(accelerator))
     return sparse(keep_widths(model, twin, accelerator), accelerator)
+
+
+def _copied(model):
+    """A copy, without warnings of torch about graphs that it has made itself."""
+    with quiet():
+        return copy.deepcopy(model)
 
 
 def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Accelerator) -> Graph:
@@ -74,7 +81,9 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
     ----------
     model : torch.nn.Module
         In float32; it stays as it is. If :func:`golden.nn.convert` has converted it, then to the accelerator's formats,
-        of which layers may have wide mantissas. Parts of it may be on the host (:func:`golden.lower.hosted.on_host`).
+        of which layers may have wide mantissas. For an accelerator of ``int8`` one without scales gets those of the
+        inputs (:func:`golden.lower.scaled.scaled`). Parts of it may be on the host
+        (:func:`golden.lower.hosted.on_host`).
     inputs : tuple
         What its ``forward`` takes.
 
@@ -84,7 +93,9 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
         If torch cannot trace it, it has other formats than the accelerator, it draws random numbers, or it has control
         flow as an operation.
     """
-    twin = keep_widths(model, convert(copy.deepcopy(model).eval(), formats(accelerator)), accelerator)
+    if accelerator.core.number.sums and not is_scaled(model):
+        model = scaled(model, [inputs], accelerator)
+    twin = keep_widths(model, convert(_copied(model).eval(), formats(accelerator)), accelerator)
     twin, wanted = sparse(twin, accelerator), None
     if any(isinstance(part, OnHost) for part in model.modules()):
         wanted = _wanted(model, inputs, accelerator)           # only a run says what shapes parts on the host give

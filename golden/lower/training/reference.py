@@ -14,6 +14,7 @@ from hbfp.golden.schedule import MixedMantissa
 from hbfp.golden.vector.side import Side
 from hbfp.system import Accelerator
 
+from ..errors import LoweringError
 from ..formats import formats, masks_anew, sparse
 from .updates import NEXT, Numbers
 
@@ -74,6 +75,9 @@ class Reference:
                  clip: float | None = None, first: int = NEXT + 1, anew: bool = False) -> None:
         self.steps, self.seed, self.stochastic = 0, seed, tuple(stochastic)
         self.draws = accelerator.stochastic
+        if accelerator.core.number.sums:
+            raise LoweringError("A training step cannot be lowered: int8 has scales that are fixed beforehand, which "
+                                "gradients have not; another arithmetic would do")
         self.model = convert(copy.deepcopy(model).train(), formats(accelerator, stochastic), seed=seed,
                              noise="position")
         sparse(self.model, accelerator)

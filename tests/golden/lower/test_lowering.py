@@ -22,6 +22,7 @@ from torch.nn import functional as F
 from golden.lower.errors import LoweringError
 from golden.lower.graph import reference
 from golden.lower.lowering import lower
+from golden.lower.scaled import scaled
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Memory, Opcode
@@ -255,6 +256,7 @@ def made(name):
 
 def check(model, inputs, machine):
     """Run on the golden machine with its check for races; every tensor, and the outputs against PyTorch."""
+    model = scaled(model, [inputs], machine) if machine.core.number.sums else model
     lowered = lower(model, inputs, machine)
     device = checked(lowered)
     with torch.no_grad():

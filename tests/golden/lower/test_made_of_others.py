@@ -154,6 +154,8 @@ LONG = ("waves", "running", "large windows", "bags")
     for each in zip(CASES, (list(MACHINES) * 2)[2:], strict=False)])
 def test_functions(name, machine):
     torch.manual_seed(1)
+    if name == "long rows" and MACHINES[machine].v_words < 512:
+        machine = "16-long"                                # one takes 257 words
     if name == "waves" and "long" in machine:
         machine = "8"                                      # these have three vector rows, and a wave takes five
     shapes, functions = CASES[name]
