@@ -67,7 +67,7 @@ class Golden:
 
 
 def quantise(x: np.ndarray, mantissa: int) -> tuple[np.ndarray, float]:
-    """Integers and the step of a tensor, for the ``int`` baseline: one scale a tensor, ties to even.
+    """Integers and the step of a tensor, for ``int`` and ``int8``: one scale a tensor, ties to even.
 
     Returns
     -------
@@ -82,8 +82,9 @@ def quantise(x: np.ndarray, mantissa: int) -> tuple[np.ndarray, float]:
 def forward(device: Device, x: np.ndarray, layers: Sequence[Layer]) -> Iterator[tuple[str, Any]]:
     """Run a network on a device.
 
-    The baselines ``fp32`` and ``bf16`` skip the conversions. ``int`` has neither converter nor side unit: scales,
-    biases and ReLU are the host's, in float32.
+    Numbers without shared exponents skip the conversions. Operands of ``int8`` come over their scales, and its side
+    unit multiplies by them. ``int`` has neither converter nor side unit: scales, biases and ReLU are the host's, in
+    float32.
 
     Parameters
     ----------
@@ -109,13 +110,16 @@ def forward(device: Device, x: np.ndarray, layers: Sequence[Layer]) -> Iterator[
             x = (total * (a_step * b_step)).astype(np.float32) + layer.bias
             x = np.maximum(x, 0) if layer.relu else x
             continue
-        w = layer.weight
+        w, scale = layer.weight, None
+        if device.design.number.sums:
+            (x, step), (w, w_step) = (quantise(part, device.design.lane_width) for part in (x, w))
+            x, w, scale = np.float32(x), np.float32(w), np.full(w.shape[1], step * w_step, np.float32)
         if arithmetic == "hbfp":
             w = device.encode(w, -2)
             yield f"layer {number} weight", w
             x = device.encode(x)
             yield f"layer {number} input", x
-        x = device.matmul(x, w, bias=layer.bias, relu=layer.relu)
+        x = device.matmul(x, w, scale=scale, bias=layer.bias, relu=layer.relu)
         yield f"layer {number} output", x
     if arithmetic == "int":
         yield "scores", x

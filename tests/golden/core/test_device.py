@@ -51,6 +51,14 @@ def test_integers_leave_scale_bias_and_relu_to_the_host():
     assert results["layer 1 sums"].dtype == np.int64
 
 
+def test_int8_has_its_scales_in_the_side_unit():
+    x, layers = network()
+    results = dict(forward(Golden(Design(arithmetic="int8", rows=4)), x, layers))
+    exact = np.maximum(x @ layers[0].weight + layers[0].bias, 0) @ layers[1].weight + layers[1].bias
+    assert list(results) == ["layer 1 output", "layer 2 output"]
+    assert 0 < np.abs(results["layer 2 output"] - exact).max() < 0.2
+
+
 @pytest.mark.parametrize("values, mantissa, want, step", [
     ([1.0, -2.0, 0.5], 3, [2, -3, 1], 2 / 3), ([3.0, 1.5, -0.5], 3, [3, 2, 0], 1.0), ([0.0, 0.0], 8, [0, 0], 1.0)])
 def test_one_scale_a_tensor_and_ties_to_even(values, mantissa, want, step):
