@@ -112,10 +112,9 @@ class _Programs:
 
 class _OfPyTorch:
     """Random networks or trainings, ``noun`` says which, that are compared with PyTorch, and what runs them takes."""
-    draw = staticmethod(draw_trainer)
-
     def __init__(self, noun, machine, **options):
         self.noun, self.machine, self.options = noun, machine, options
+        self.draw = partial(draw_trainer, trains=noun == "training")
 
     def check(self, accelerator, args):
         """Any accelerator may have them."""

@@ -19,7 +19,7 @@ from ..manifest import Manifest
 from ..simulate.verilator import BuildError
 
 #: Half of the designs are HBFP, of which more contradict themselves; the baselines have few options.
-_ARITHMETICS = ("hbfp",) * 12 + ("int", "int", "fp32", "fma", "bf16")
+_ARITHMETICS = ("hbfp",) * 12 + ("int", "int", "fp32", "fma", "bf16", "fp16", "int8")
 #: Operator of the emitted text -> what a planted fault makes of it.
 _FAULTS = {"+": "-", "-": "+", "*": "+", "&": "|", "|": "&", "^": "|", "==": "!=", "<": ">="}
 #: An escaped name on the left, such as ``\$7 ``, ends in a space; an index may follow.
