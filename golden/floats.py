@@ -1,4 +1,4 @@
-"""Products of FP32, BF16, FP16 and INT8 in the order of an array, quickly; :mod:`golden.core.baselines` defines them."""
+"""Products of other numbers in the order of an array, quickly; :mod:`golden.core.baselines` defines them."""
 
 from collections.abc import Callable
 

@@ -400,7 +400,8 @@ class Design(describe.Description):
         """Most passes of a command, dense or sparse."""
         limit, lay = 2 ** TILE_BITS - 1, self.lay(sparse)
         if self.number.sums:
-            return min(limit, 2 ** (self.number.sums - replace(self.format, mantissa=self.lane_width).sum_width(self.rows)))
+            of_tile = replace(self.format, mantissa=self.lane_width).sum_width(self.rows)
+            return min(limit, 2 ** (self.number.sums - of_tile))
         return min(limit, 2 ** self.growth * lay.block_tiles // lay.segments) if self.summed_as_integers else limit
 
     # --- Widths ---------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Products of numbers that share no exponents, compiled, or by the platform where order does not count; :mod:`golden.floats` calls them."""
+"""Products of numbers that share no exponents, compiled, or the platform's; :mod:`golden.floats` calls them."""
 
 import numpy as np
 from numba import njit
