@@ -109,7 +109,7 @@ def constants_for(core: Design, mac_nand2: float, path: Path | None,
     """
     base = EnergyConstants()
     sources = sources_of(base)
-    name = f"{core.arithmetic}{core.format.mantissa}" if core.integer else core.arithmetic
+    name = core.arithmetic if core.number.bits else f"{core.arithmetic}{core.format.mantissa}"
     known = name if name in figure("energy.cores") else "hbfp8"
     cores = _nearest(core, recipe if known == name else None, known)
     which, otherwise = _which(cores, known, core, recipe)

@@ -36,7 +36,8 @@ def test_rows():
 
 
 @pytest.mark.parametrize("name, values", [("hbfp4", {"format": HBFPFormat(mantissa=4)}),
-                                          ("fp32", {"arithmetic": "fp32"})])
+                                          ("fp32", {"arithmetic": "fp32"}),
+                                          ("int8", {"arithmetic": "int8"})])
 def test_energy_of_a_product_is_the_measured_one(name, values):
     """Without the accumulators' accesses, which are counted apart, and with the leakage of a period at 1 GHz."""
     constants, sources = constants_for(Design(rows=32, cols=32, **values), CORE / 2, None)
