@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable
 
-.PHONY: all test train regression matrix area docs clean simulator
+.PHONY: all test train regression matrix area machines docs clean simulator
 all: $(VENV)/.main
 	$(BIN)/python -m flow $(DESIGN)
 
@@ -44,6 +44,11 @@ area: $(VENV)/.main
 	$(BIN)/python -m synth fetch
 	$(BIN)/python -m synth sweep --plan table --liberty all
 	for width in 4 6 8; do $(BIN)/python -m synth --unit dot_product --block 1,128 --mantissa $$width || exit; done
+
+# Whole accelerators of several numbers, with small memories: a table and a picture, in half an hour the first time.
+machines: $(VENV)/.main
+	$(BIN)/python -m synth fetch
+	$(BIN)/python -m synth accelerator --preset small --recipe adders --weight-clock gated --against hbfp6,hbfp4,int8,fp32 --out build/machines
 
 # The pages as a site, with the API from the docstrings: build/docs/index.html. A warning is an error.
 docs: $(VENV)/.docs

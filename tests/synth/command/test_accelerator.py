@@ -1,6 +1,7 @@
 """``python -m synth accelerator``: what is said of bad options, and how modules make up components.
 
-Covers: synth/measure/accelerator.py, synth/report/accelerator.py.
+Covers: synth/measure/accelerator.py, synth/report/accelerator.py, synth/report/machines.py,
+synth/compare/machines.py.
 """
 
 import json
@@ -18,7 +19,11 @@ SMALL = ["--rows", "8", "--block", "1,8", "--depth", "32", "--row-words", "4"]
 @pytest.mark.parametrize("words, line", [
     (["--recipe", "ecp5"], "--recipe ecp5: must be one of area, adders, stock, speed, generic"),
     (["--v-words", "96"], "--v-words 96: must be a power of two"),
-    (["--memory-bit", "x"], "--memory-bit x: must be 0 to 100")])
+    (["--memory-bit", "x"], "--memory-bit x: must be 0 to 100"),
+    (["--against", "fp64"], "--against fp64: must be of hbfpW, W bits, fp32, bf16, fp16, int8"),
+    (["--against", "hbfp"], "--against hbfp: must be of hbfpW, W bits, fp32, bf16, fp16, int8"),
+    (["--against", "fp32,hbfp99"], "--mantissa 99: must be 2 to 16"),
+    (["--against", "fp32,hbfp8"], "--against hbfp8: is the machine itself")])
 def test_wrong_option(capsys, words, line):
     with pytest.raises(SystemExit) as caught:
         main(["accelerator", *words])
@@ -52,6 +57,23 @@ def test_components_are_sums_of_modules(monkeypatch, tmp_path, capsys):
     assert parts["transposer"]["bits"] == 8 * 16 * 8 + 2 * 8 * 11
     assert "vector unit" in capsys.readouterr().out
     assert (tmp_path / "accelerator.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_beside_machines_of_other_numbers(monkeypatch, tmp_path, capsys):
+    """With an area of its own for each number's elements; memories are those of its widths."""
+    monkeypatch.setattr(accelerator, "measure_unit", lambda part, recipe, library: Figures(
+        area=100.0 if "fp32" in part.top and part.kind == "group" else 2.0))
+    assert main(["accelerator", *SMALL, "--recipe", "generic", "--jobs", "1", "--out", str(tmp_path), "--against",
+                 "int8,fp32"]) == 0
+    rows = json.loads((tmp_path / "accelerator.json").read_text())["machines"]
+    assert list(rows) == ["hbfp8", "int8", "fp32"] and rows["hbfp8"]["all_ratio"] == rows["hbfp8"]["logic_ratio"] == 1
+    assert rows["int8"]["memories"] < rows["hbfp8"]["memories"] < rows["fp32"]["memories"]
+    for row in rows.values():
+        assert row["all"] == pytest.approx(row["logic"] + row["memories"])
+        assert row["all_ratio"] == pytest.approx(row["all"] / rows["hbfp8"]["all"])
+    out = capsys.readouterr().out
+    assert "everything / hbfp8" in out and str(tmp_path / "machines.png") in out.replace("\n", "")
+    assert (tmp_path / "machines.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_units_of_some_kinds(monkeypatch, tmp_path, capsys):
