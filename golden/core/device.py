@@ -113,7 +113,7 @@ def forward(device: Device, x: np.ndarray, layers: Sequence[Layer]) -> Iterator[
         w, scale = layer.weight, None
         if device.design.number.sums:
             (x, step), (w, w_step) = (quantise(part, device.design.lane_width) for part in (x, w))
-            x, w, scale = np.float32(x), np.float32(w), np.full(w.shape[1], step * w_step, np.float32)
+            x, w, scale = x.astype(np.float32), w.astype(np.float32), np.full(w.shape[1], step * w_step, np.float32)
         if arithmetic == "hbfp":
             w = device.encode(w, -2)
             yield f"layer {number} weight", w
