@@ -66,7 +66,7 @@ def filled_place(folder):
     Path("design.toml").write_text("rows = 4\nblock = [1, 4]\n")
     Path("mine.py").write_text(NETWORK)
     Path("area.json").write_text(json.dumps({
-        "system": Accelerator().as_dict(), "logic": 1e6, "memories": 1.2, "library": None,
+        "system": Accelerator().as_dict(), "logic": 1e6, "memories": 1.2, "library": None, "recipe": "area",
         "components": [{"name": "elements", "logic": 1e5}]}))
     generate.GENERATORS["cifar10"](folder / "cifar")
     generate.GENERATORS["words"](folder / "penn", train="ptb.train.txt", test="ptb.test.txt")

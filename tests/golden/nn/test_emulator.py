@@ -73,7 +73,7 @@ def test_evaluation_draws_nothing_and_training_repeats_under_a_seed():
     (lambda: gn.Formats.of("hbfp8", mode="emulator"),
      r"^Mode 'emulator' needs square tiles such as \(24, 24\), not \(1, 32\)$"),
     (lambda: gn.Formats.of(TILES, mode="emulate"),
-     r"^Mode must be one of hbfp, emulator, values, fp32, bf16, fp16, not 'emulate'$"),
+     r"^Mode must be one of hbfp, emulator, values, fp32, bf16, fp16, int8, not 'emulate'$"),
     (lambda: gn.Formats.of(TILES, mode="emulator", order="quick"),
      r"^Mode 'emulator' has torch's own sums: neither order nor accumulation can be chosen$"),
     (lambda: gn.Formats.of(gn.HBFPFormat(block=(6, 6), exponent=8), mode="emulator"),
