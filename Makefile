@@ -45,7 +45,7 @@ area: $(VENV)/.main
 	$(BIN)/python -m synth sweep --plan table --liberty all
 	for width in 4 6 8; do $(BIN)/python -m synth --unit dot_product --block 1,128 --mantissa $$width || exit; done
 
-# Whole accelerators of several numbers, with small memories: a table and a picture, in half an hour the first time.
+# Whole accelerators of several numbers, with small memories: a table and a picture, in six minutes the first time.
 machines: $(VENV)/.main
 	$(BIN)/python -m synth fetch
 	$(BIN)/python -m synth accelerator --preset small --recipe adders --weight-clock gated --against hbfp6,hbfp4,int8,fp32 --out build/machines
