@@ -212,7 +212,7 @@ def test_side_unit_equals_golden(steps):
 
 
 @pytest.mark.parametrize("arithmetic, multiplier, pipeline", [
-    ("fma", "plain", 0), ("int", "recoded", 0), ("bf16", "plain", 1),
+    ("fma", "plain", 0), ("int", "recoded", 0), ("bf16", "plain", 1), ("int8", "plain", 0), ("int8", "recoded", 0),
     *sweep(20, [("fp32", "plain", 0), ("bf16", "plain", 0), ("fp32", "plain", 3), ("fp32", "recoded", 1),
                ("int", "plain", 0), ("fp32", "recoded", 8), ("fma", "plain", 2), ("fma", "recoded", 4),
                ("bf16", "plain", 3), *((name, "recoded", 0) for name in ("fp32", "fma", "bf16"))])])
@@ -227,6 +227,8 @@ def test_baseline_equals_golden(arithmetic, multiplier, pipeline):
         few = multiplier == "recoded" and not pipeline    # rows of full adders take long here
         data = [tuple(awkward(rng, shape, False) for shape in ((m, 5), (5, 3))) for m in ((2,) if few else (4, 1, 3))]
         data[0][0][1], data[0][1][:, 0] = 2.0 ** -130, 1    # a subnormal sum, which IEEE keeps
+    if arithmetic == "int8":
+        data[0][0][0] = 117.0    # sums that are no zeros
     steps = (0, 0, 1) if arithmetic == "fma" else STEPS["none"]    # ReLU keeps subnormals
     got, want = run(design, data, (0.3, 0.3, 0, 0.3), steps)
     assert got == want

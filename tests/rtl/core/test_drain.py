@@ -7,6 +7,7 @@ Covers: rtl/core/side_turns.py.
 import numpy as np
 import pytest
 
+import golden.fp32 as fp32
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from rtl.core.drain import Drain
@@ -38,8 +39,11 @@ class Job:
             self.want = self.values.tolist()
             return
         self.values = rng.standard_normal((rows, cols)).astype(np.float32).view(np.uint32)
+        if design.number.sums:    # of all sizes, so that some round
+            self.values = (self.values.view(np.int32) >> rng.integers(0, 31, (rows, cols), np.int32)).view(np.uint32)
+        y = fp32.from_int32(self.values) if design.number.sums else self.values
         self.scale, self.bias = rng.standard_normal((2, cols)).astype(np.float32).view(np.uint32)
-        self.want = golden_side(self.values, self.scale, self.bias, steps).tolist()
+        self.want = golden_side(y, self.scale, self.bias, steps).tolist()
 
     def operands(self, design):
         return [pack(ArrayLayout(32, design.cols), value=v) for step, v in (("scale", getattr(self, "scale", None)),
@@ -150,7 +154,7 @@ def jobs(design):
 
 
 @pytest.mark.parametrize("arithmetic, fill, stall, late", sweep(3, [
-    (arithmetic, fill, *pauses) for arithmetic in ("hbfp", "int") for fill in (1, 12)
+    (arithmetic, fill, *pauses) for arithmetic in ("hbfp", "int", "int8") for fill in (1, 12)
     for pauses in ((0, 0), (0.6, 0), (0, 0.8), (0.4, 0.6))]))
 def test_rows_leave_in_order(arithmetic, fill, stall, late):
     design = make(arithmetic)
@@ -165,7 +169,8 @@ def test_lanes_serve_the_columns_in_turns(cols, side_lanes, fill, stall, late):
     run(design, jobs(design), fill=fill, stall=stall, late=late)
 
 
-@pytest.mark.parametrize("arithmetic, cols, side_lanes", [("hbfp", 2, 0), ("hbfp", 2, 1), ("int", 2, 0)])
+@pytest.mark.parametrize("arithmetic, cols, side_lanes", [
+    ("hbfp", 2, 0), ("hbfp", 2, 1), ("int", 2, 0), ("int8", 4, 2)])
 @pytest.mark.parametrize("fill", [0, 7])
 @pytest.mark.parametrize("stall, late", [(0, 0), (0.6, 0.3)])
 def test_one_bank_is_filled_behind_the_rows_that_are_read(arithmetic, cols, side_lanes, fill, stall, late):
