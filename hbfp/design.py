@@ -422,6 +422,11 @@ class Design(describe.Description):
         return self.number.exact
 
     @property
+    def of_mantissas(self) -> bool:
+        """Whether operands have as many bits as the format's mantissas."""
+        return self.number.bits is None
+
+    @property
     def widest(self) -> HBFPFormat:
         """The format, with the widest mantissas that a command may have."""
         return replace(self.format, mantissa=self.wide) if self.wide else self.format

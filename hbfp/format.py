@@ -67,7 +67,7 @@ class HBFPFormat:
     """
     mantissa: int = whole(
         8, *MANTISSA_RANGE, title="Mantissa width", unit=" bits", text="mantissa bits, sign included",
-        tag="m", place=1, always=True, where="integer", serves=(BLOCKS, INTEGERS, *SYSTEMS))
+        tag="m", place=1, always=True, where="of_mantissas", serves=(BLOCKS, INTEGERS, *SYSTEMS))
     exponent: int = whole(
         10, *EXPONENT_RANGE, title="Exponent width", unit=" bits", text="bits of the shared exponent",
         tag="e", place=2, always=True, where="blocked", serves=(BLOCKS, *SYSTEMS))
