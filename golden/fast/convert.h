@@ -130,17 +130,22 @@ template <int N> inline Quad largest_fourths(const float *x) {
     return largest;
 }
 
-// Four neighbouring blocks of N elements, if all may be rounded by float arithmetic, and what they add to the extremes
-// `low` and `high` of their largest exponent fields.
-template <int ROUNDING, int N>
-inline bool four_blocks(const float *x, float *y, const int32_t *noise, int32_t bottom, int32_t roof, const Format &f,
-                        Quad &low, Quad &high) {
+// The largest exponent fields of four neighbouring blocks of N elements.
+template <int N> inline Quad four_tops(const float *x) {
     const Quad a = largest_fourths<N>(x), b = largest_fourths<N>(x + N), c = largest_fourths<N>(x + 2 * N),
                d = largest_fourths<N>(x + 3 * N), even = {0, 4, 1, 5}, odd = {2, 6, 3, 7}, lower = {0, 1, 4, 5},
                upper = {2, 3, 6, 7};
     const Quad ab = larger(__builtin_shuffle(a, b, even), __builtin_shuffle(a, b, odd));
     const Quad cd = larger(__builtin_shuffle(c, d, even), __builtin_shuffle(c, d, odd));
-    const Quad top = larger(__builtin_shuffle(ab, cd, lower), __builtin_shuffle(ab, cd, upper)) >> 23;
+    return larger(__builtin_shuffle(ab, cd, lower), __builtin_shuffle(ab, cd, upper)) >> 23;
+}
+
+// Four neighbouring blocks of N elements, if all may be rounded by float arithmetic, and what they add to the extremes
+// `low` and `high` of their largest exponent fields.
+template <int ROUNDING, int N>
+inline bool four_blocks(const float *x, float *y, const int32_t *noise, int32_t bottom, int32_t roof, const Format &f,
+                        Quad &low, Quad &high) {
+    const Quad top = four_tops<N>(x);
     const Quad outside = (top < bottom) | (top > roof);
     int64_t any[2];
     std::memcpy(any, &outside, sizeof any);
@@ -330,34 +335,6 @@ void convert(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *
     else if (f.rounding == 0) segments<0>(x, ldx, y, ldy, noise, ldn, rows, columns, wide, f, span);
     else if (f.rounding == 1) segments<1>(x, ldx, y, ldy, noise, ldn, rows, columns, wide, f, span);
     else segments<2>(x, ldx, y, ldy, noise, ldn, rows, columns, wide, f, span);
-}
-
-// The same with noise from the generators, which give it in the order of the hardware's stream.
-void convert_drawn(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t rows, int64_t columns, int64_t high,
-                   int64_t wide, const Format &f, Lanes &lanes, Span &span) {
-    const int64_t blocks = (columns + wide - 1) / wide, ldn = blocks * wide + SLACK;
-    if (high == 1 && columns % wide == 0 && ldx == columns && ldy == columns && rows > 1) {    // as good as one row
-        convert_drawn(x, ldx * rows, y, ldy * rows, 1, columns * rows, 1, wide, f, lanes, span);
-        return;
-    }
-    if (high == 1) {                                                // pieces that stay in the caches
-        const int64_t most = wide * std::max<int64_t>(1, 1024 / wide);
-        std::vector<int32_t> noise(most + SLACK);
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t c = 0; c < columns; c += most) {
-                const int64_t n = std::min(most, columns - c);
-                lanes.draw(noise.data(), (n + wide - 1) / wide * wide, f.noise_bits);
-                convert(x + r * ldx + c, ldx, y + r * ldy + c, ldy, noise.data(), most, 1, n, 1, wide, f, span);
-            }
-        return;
-    }
-    std::vector<int32_t> noise(high * ldn);
-    for (int64_t r = 0; r < rows; r += high) {
-        for (int64_t c = 0; c < blocks; c++)
-            for (int64_t i = 0; i < high; i++) lanes.draw(noise.data() + i * ldn + c * wide, wide, f.noise_bits);
-        convert(x + r * ldx, ldx, y + r * ldy, ldy, noise.data(), ldn, std::min(high, rows - r), columns, high, wide, f,
-                span);
-    }
 }
 
 // --- Mantissas and exponents ------------------------------------------------------------------------------------

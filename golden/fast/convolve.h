@@ -1,6 +1,7 @@
 // Convolutions whose patches must be converted one by one: a strip of patches at a time, so that it stays in the caches.
 #pragma once
 
+#include "drawn.h"
 #include "pairs.h"
 
 namespace {

@@ -40,7 +40,7 @@ def test_which_streams_fit():
 @pytest.mark.parametrize("shape", [(1, 1), (40, 64), (75, 141)])
 @pytest.mark.parametrize("block, axis, count", [
     ((1, 8), -1, 8), ((1, 8), 0, 4), ((1, 32), -1, 32), ((1, 32), -1, 8), ((1, 32), 0, 32), ((1, 48), -1, 24),
-    ((8, 8), -1, 8), ((24, 24), -1, 24), ((24, 24), -1, 3)])
+    ((1, 16), -1, 16), ((1, 16), 0, 16), ((8, 8), -1, 8), ((24, 24), -1, 24), ((24, 24), -1, 3)])
 def test_conversion_draws_what_the_stream_draws(block, axis, count, shape):
     x = np.ascontiguousarray(awkward(1)[:shape[0], :shape[1]])
     for mantissa, bits in ((4, 8), (16, 20)):
@@ -56,9 +56,10 @@ def test_conversion_draws_what_the_stream_draws(block, axis, count, shape):
 
 def test_long_rows_are_drawn_in_pieces():
     x = np.random.default_rng(0).standard_normal((3, 5000)).astype(np.float32)
-    for terms in (32, 40):
+    x[:, 64:96] = x[1:, 1000:2200] = 0
+    for terms, count in ((32, 8), (40, 8), (16, 16), (32, 32)):
         fmt = HBFPFormat(block=(1, terms), rounding="stochastic")
-        stream, other = Stream(3, 8), Stream(3, 8)
+        stream, other = Stream(3, count), Stream(3, count)
         for part in (x, x[:, :4990]):                  # contiguous and whole blocks, or not
             want = kernels.encoded(np.ascontiguousarray(part), fmt, other.draw(part.shape, fmt))[0]
             same(lanes.encoded(part, fmt, stream)[0], want)
