@@ -21,17 +21,6 @@ inline Across::Ints larger(const Across::Ints &largest, const Across::Floats &v)
     return select(size > largest, size, largest);
 }
 
-// v, or where that is nearer to 0 `most`, with the sign of v.
-inline Across::Floats within(const Across::Floats &v, const Across::Floats &most) {
-#if defined(__AVX512DQ__)
-    constexpr int NEARER_TO_ZERO = 2;
-    return Across::Floats(_mm512_range_ps(__m512(v), __m512(most), NEARER_TO_ZERO));
-#else
-    const Across::Floats m = select(v < -most, -most, v);
-    return select(m > most, most, m);
-#endif
-}
-
 // Mantissas with noise that is added below the point: in floats where a sum is cut off towards zero in one instruction.
 class Noise {
   public:

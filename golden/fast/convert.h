@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <cstring>
 #include <vector>
+#if defined(__AVX512DQ__)
+#include <immintrin.h>
+#endif
 
 #include "noise.h"
 
@@ -324,11 +327,106 @@ void columns_rne(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t row
     }
 }
 
+// v, or where that is nearer to 0 `most`, with the sign of v.
+inline Vector<float> within(const Vector<float> &v, const Vector<float> &most) {
+#if defined(__AVX512DQ__)
+    constexpr int NEARER_TO_ZERO = 2;
+    return Vector<float>(_mm512_range_ps(__m512(v), __m512(most), NEARER_TO_ZERO));
+#else
+    const Vector<float> m = select(v < -most, -most, v);
+    return select(m > most, most, m);
+#endif
+}
+
+// Whether tiles are whole within so many columns that tiles_rne() takes at a time; of fewer bands() is quicker.
+constexpr int64_t ABREAST = 96;
+inline bool abreast(int64_t columns, int64_t wide) { return columns >= ABREAST && wide > 1 && ABREAST % wide == 0; }
+
+// A band of tiles in so many columns, rounding `rne`, without subnormals: what rounds them is in registers. False where a
+// tile is not one of those that float arithmetic rounds; y may be x, `lowest` and `highest` are of exponent fields.
+inline bool tiles_abreast(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t h, int64_t wide, const Format &f,
+                          int32_t &lowest, int32_t &highest) {
+    typedef Vector<float> Floats;
+    typedef Vector<int32_t> Ints;
+    constexpr int N = ABREAST / 16;
+    const int32_t bottom = std::max(64, f.lowest + 126), roof = std::min(220, f.highest + 126);
+    const float most = float((1 << f.magnitude) - 1);
+    int32_t tops[ABREAST], low = 1 << 20, up = -1;
+    Ints largest[N] = {};
+    for (int64_t i = 0; i < h; i++)
+#pragma GCC unroll 6
+        for (int n = 0; n < N; n++) {
+            Floats v;
+            get(v, x + i * ldx + 16 * n);
+            const Ints size = as<int32_t>(v) & 0x7FFFFFFF;
+            largest[n] = select(size > largest[n], size, largest[n]);
+        }
+#pragma GCC unroll 6
+    for (int n = 0; n < N; n++) put(tops + 16 * n, largest[n]);
+    for (int64_t t = 0; t < ABREAST; t += wide) {
+        const int32_t top = *std::max_element(tops + t, tops + t + wide) >> 23;
+        std::fill_n(tops + t, wide, top);
+        if (!top) continue;
+        low = std::min(low, top);
+        up = std::max(up, top);
+    }
+    if (up >= 0 && (low < bottom || up > roof)) return false;
+    lowest = std::min(lowest, low);
+    highest = std::max(highest, up);
+    Floats magic[N], limit[N];
+#pragma GCC unroll 6
+    for (int n = 0; n < N; n++) {
+        Ints top;
+        get(top, tops + 16 * n);
+        const Floats step = as<float>((top + (1 - f.magnitude)) << 23 & ~(top == 0));
+        magic[n] = step * 12582912.0f;
+        limit[n] = step * most;
+    }
+    for (int64_t i = 0; i < h; i++)
+#pragma GCC unroll 6
+        for (int n = 0; n < N; n++) {
+            Floats v;
+            get(v, x + i * ldx + 16 * n);
+            put(y + i * ldy + 16 * n, within((v + magic[n]) - magic[n], limit[n]) + 0.0f);    // -0 becomes 0
+        }
+    return true;
+}
+
+// The same of all columns and bands.
+void tiles_rne(const float *x, int64_t ldx, float *y, int64_t ldy, int64_t rows, int64_t columns, int64_t high,
+               int64_t wide, const Format &f, Span &span) {
+    const int64_t whole = columns / ABREAST * ABREAST, rest = columns - whole;
+    std::vector<float> own(rest ? high * ABREAST : 0);              // the last columns, with zeros beside them
+    int32_t lowest = 1 << 20, highest = -1;
+    for (int64_t r = 0; r < rows; r += high) {
+        const int64_t h = std::min(high, rows - r);
+        for (int64_t c = 0; c < whole; c += ABREAST) {
+            const float *in = x + r * ldx + c;
+            float *out = y + r * ldy + c;
+            if (!tiles_abreast(in, ldx, out, ldy, h, wide, f, lowest, highest))
+                bands<0>(in, ldx, out, ldy, nullptr, 0, h, ABREAST, high, wide, f, span);
+        }
+        if (!rest) continue;
+        const float *in = x + r * ldx + whole;
+        float *out = y + r * ldy + whole;
+        for (int64_t i = 0; i < h; i++) std::copy_n(in + i * ldx, rest, &own[i * ABREAST]);
+        if (tiles_abreast(own.data(), ABREAST, own.data(), ABREAST, h, wide, f, lowest, highest))
+            for (int64_t i = 0; i < h; i++) std::copy_n(&own[i * ABREAST], rest, out + i * ldy);
+        else bands<0>(in, ldx, out, ldy, nullptr, 0, h, rest, high, wide, f, span);
+    }
+    if (highest >= 0) {
+        span.low = std::min(span.low, lowest - 126 - f.magnitude);
+        span.high = std::max(span.high, highest - 126);
+    }
+}
+
 // Values after conversion, as FP32: rows x columns of x in blocks high x wide. `noise` may be null unless stochastic.
 void convert(const float *x, int64_t ldx, float *y, int64_t ldy, const int32_t *noise, int64_t ldn,
              int64_t rows, int64_t columns, int64_t high, int64_t wide, const Format &f, Span &span) {
     if (high > 1 && wide == 1 && f.rounding == 0 && !f.gradual)
         columns_rne(x, ldx, y, ldy, rows, columns, high, f, span);
+    else if (high > 1 && abreast(columns, wide) && f.rounding == 0 && !f.gradual)
+        tiles_rne(x, ldx, y, ldy, rows, columns, high, wide, f, span);
     else if (high > 1 && f.rounding == 0) bands<0>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
     else if (high > 1 && f.rounding == 1) bands<1>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
     else if (high > 1) bands<2>(x, ldx, y, ldy, noise, ldn, rows, columns, high, wide, f, span);
