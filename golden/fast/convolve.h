@@ -131,7 +131,7 @@ void patches_product(const Patches &p, const Format &f, int64_t high, int64_t wi
 // y (columns of a patch, n) = q(patches)^T g, blocks of `high` pixels by `wide` columns.
 void patches_turned_product(const Patches &p, const Format &f, int64_t high, int64_t wide, Lanes *lanes, const Values &g,
                             float *y, const Flush &flush) {
-    const int64_t k = p.columns(), most = up_to(std::max<int64_t>(1, 65536 / std::max<int64_t>(k, 1)), high);
+    const int64_t k = p.columns(), most = up_to(std::max<int64_t>(1, 131072 / std::max<int64_t>(k, 1)), high);
     std::vector<float> strip(most * k);
     std::vector<int64_t> row(k), block, terms;
     for (int64_t i = 0; i < k; i++) row[i] = i;

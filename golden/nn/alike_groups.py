@@ -74,7 +74,7 @@ def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], str
         return _over_channels(unfold.within(g, phase), matrices, formats.g, formats, phase.size,
                               (1,) * len(phase.size), phase.step)
     found = phases(w.shape[2:], shape[2:], stride, padding, dilation)
-    return together(found, own, g.new_zeros, (shape[0], *shape[2:], shape[1])).movedim(-1, 1)
+    return together(found, own, g, (shape[0], *shape[2:], shape[1])).movedim(-1, 1)
 
 
 def weight_gradient(last: torch.Tensor, g: torch.Tensor, size: Sides, stride: Sides, dilation: Sides, formats: Formats,

@@ -19,13 +19,14 @@ import torch
 
 from hbfp.format import HBFPFormat
 
-from ..fast import lanes, patches, products
+from ..fast import lanes, patches, products, scratch
 from ..noise import Stream
 from . import converted, integers, portable, shared, strided, unfold
 from .formats import Formats
 from .memory import array
 from .phases import Phase, phases
 from .placed import laid
+from .portable import on_host
 from .products import Operand, pieces_of, product
 from .unfold import Sides
 
@@ -156,7 +157,7 @@ def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], str
         draw = laid(stream, lambda numbers: unfold.within(numbers.permute(0, 3, 1, 2).float(), phase).int())
         return over_channels(unfold.within(g, phase), taps(phase), formats.g, formats.w, formats, draw, phase.size,
                              (1,) * len(phase.size), phase.step)
-    return together(found, own, g.new_zeros, (shape[0], *shape[2:], shape[1]))
+    return together(found, own, g, (shape[0], *shape[2:], shape[1]))
 
 
 def joined(groups: Sequence[torch.Tensor], dim: int = -1) -> torch.Tensor:
@@ -164,13 +165,17 @@ def joined(groups: Sequence[torch.Tensor], dim: int = -1) -> torch.Tensor:
     return groups[0] if len(groups) == 1 else torch.cat(list(groups), dim)
 
 
-def together(found: Sequence[Phase], own: Callable[[Phase], torch.Tensor], zeros: Callable[..., torch.Tensor],
+def room(g: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+    """A tensor of any numbers where ``g`` lies."""
+    return torch.from_numpy(scratch.empty(shape)) if on_host(g) else g.new_empty(shape)
+
+
+def together(found: Sequence[Phase], own: Callable[[Phase], torch.Tensor], g: torch.Tensor,
              shape: tuple[int, ...]) -> torch.Tensor:
-    """Images (N, H, W, C), each phase's pixels where they belong; zeros where there are no taps."""
+    """Images (N, H, W, C), each phase's pixels where they belong, where ``g`` lies; zeros where there are no taps."""
     if len(found) == 1 and not found[0].empty:
         return own(found[0])
-    y = zeros(shape)
+    y = room(g, shape)
     for phase in found:
-        if not phase.empty:
-            y[:, *phase.places] = own(phase)
+        y[:, *phase.places] = 0 if phase.empty else own(phase)
     return y

@@ -116,7 +116,7 @@ def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], str
         top, taps = unfold.within(g, phase), unfold.taps_of(w, phase)
         return _per_channel(top, taps, formats.g, formats, (1,) * len(phase.size), phase.step, drawn).movedim(1, -1)
     found = phases(w.shape[2:], shape[2:], stride, padding, dilation)
-    return together(found, own, g.new_zeros, (shape[0], *shape[2:], shape[1])).movedim(-1, 1)
+    return together(found, own, g, (shape[0], *shape[2:], shape[1])).movedim(-1, 1)
 
 
 def of_weight_gradient(g: torch.Tensor, size: Sides, formats: Formats) -> list[Matrix]:

@@ -144,7 +144,7 @@ def input_gradient(g: torch.Tensor, w: torch.Tensor, shape: tuple[int, ...], str
                                                formats.w, formats, stream, *geometry)
         return _together(planes, turned, formats.g, formats, groups, *geometry, alone, drawn)
     found = phases(size, shape[2:], stride, padding, dilation)
-    y = conv_products.together(found, together, g.new_zeros, (shape[0], *shape[2:], channels * groups))
+    y = conv_products.together(found, together, g, (shape[0], *shape[2:], channels * groups))
     return y.movedim(-1, 1)
 
 

@@ -47,7 +47,7 @@ class StackedGroups(torch.autograd.Function):
                 taps = unfold.taps_of(w, phase).unflatten(0, (groups, -1))
                 return _product(view, taps.permute(0, 3, 4, 1, 2).flatten(1, 3), formats.g, formats.w, formats)
             found = phases(size, x.shape[2:], stride, padding, dilation)
-            gx = together(found, own, g.new_zeros, (x.shape[0], *x.shape[2:], x.shape[1])).permute(0, 3, 1, 2)
+            gx = together(found, own, g, (x.shape[0], *x.shape[2:], x.shape[1])).permute(0, 3, 1, 2)
         if ctx.needs_input_grad[1]:
             view = unfold.view(ctx.last, size, stride, dilation)
             top = g.permute(0, 2, 3, 1).flatten(0, 2).unflatten(1, (groups, -1)).transpose(0, 1)

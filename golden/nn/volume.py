@@ -61,9 +61,10 @@ def _output(x, w, stride, padding, dilation, formats, stream):
 def _input_gradient(g, w, shape, stride, padding, dilation, formats, stream):
     """Gradient (N, C, D, H, W) of the input."""
     n, c, d = shape[:3]
-    y = g.new_zeros(n, d, *shape[3:], c)
+    y = conv_products.room(g, (n, d, *shape[3:], c))
     for line in lines(w.shape[2], d, stride[0], padding[0], dilation[0]):
         if not line.taps:
+            y[:, line.first::stride[0]] = 0
             continue
         behind = line.side - g.shape[2] - line.corner
         joined = _joined(g, (0, 0, 0, 0, line.corner, behind), len(line.taps), 1, line.step).movedim(-1, 1)
