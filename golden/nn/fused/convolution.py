@@ -85,7 +85,7 @@ class _Convolution(torch.autograd.Function):
                                          phase.step)
                 return y.view(*size, channels)
             found = phases(kernel, x.shape[2:], stride, padding, dilation)
-            gx = together(found, own, g.new_zeros, (len(x), *x.shape[2:], channels)).permute(0, 3, 1, 2)
+            gx = together(found, own, g, (len(x), *x.shape[2:], channels)).permute(0, 3, 1, 2)
         if ctx.needs_input_grad[1]:
             flat = unfold.channels_last(g, (0, 0, 0, 0)).reshape(models, -1, out)
             places, step = _places(ctx.last, models, kernel, stride, dilation)
