@@ -18,7 +18,7 @@ from hbfp.program import Product
 
 from .among import followed
 from .errors import LoweringError
-from .graph import reached
+from .reached import reached
 from .schedule import Emission
 
 hbfp = torch.ops.hbfp

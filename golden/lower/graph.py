@@ -1,7 +1,7 @@
 """The graph of a model: torch's operations and products in HBFP, what each gives, and which of them are constants."""
 
 import copy
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from .errors import NO_OPERATION, LoweringError, broken, instead, layer
 from .export import exported, quiet
 from .formats import check_formats, formats, keep_widths, sparse
 from .hosted import HOST, OnHost, check_called
+from .reached import reached
 from .same import draws, shorten, spared
 from .scaled import is_scaled, scaled
 from .transposed import as_gradients
@@ -124,10 +125,7 @@ def traced(model: torch.nn.Module, inputs: tuple[Any, ...], accelerator: Acceler
 
 def _fixed(graph, given):
     """Says whether a node depends on none of the inputs."""
-    moving = set()
-    for node in graph.nodes:
-        if node.op == "placeholder" and node.name in given or not moving.isdisjoint(node.all_input_nodes):
-            moving.add(node)
+    moving = reached((node for node in graph.nodes if node.op == "placeholder" and node.name in given), onward=True)
     return lambda node: node not in moving
 
 
@@ -210,17 +208,6 @@ def needed(nodes: Sequence[fx.Node], constants: Set[fx.Node], outputs: Sequence[
             pair = spared(node)
             wanted |= set(node.all_input_nodes) if pair is None else {pair[0]}
     return found[::-1]
-
-
-def reached(nodes: Iterable[fx.Node], onward: bool = False) -> set[fx.Node]:
-    """Nodes, and all that they follow from; ``onward``: all that follows from them."""
-    found, left = set[fx.Node](), list(nodes)
-    while left:
-        node = left.pop()
-        if node not in found:
-            found.add(node)
-            left += node.users if onward else node.all_input_nodes
-    return found
 
 
 def refusal(node: fx.Node, why: str) -> LoweringError:

@@ -21,6 +21,7 @@ from .errors import LoweringError
 from .export import exported
 from .formats import formats
 from .hosted import OnHost
+from .reached import reached
 from .same import shorten
 
 aten = torch.ops.aten
@@ -95,11 +96,8 @@ class _Largest(fx.Interpreter):
     def __init__(self, graph: fx.GraphModule) -> None:
         super().__init__(graph)
         self.tops: dict[fx.Node, float] = {}
-        moving: set[fx.Node] = set()
-        for node in graph.graph.nodes:
-            if node.op == "placeholder" or not moving.isdisjoint(node.all_input_nodes):
-                moving.add(node)
-        self.moving, self.constants = moving, dict[fx.Node, torch.Tensor]()
+        self.moving = reached((node for node in graph.graph.nodes if node.op == "placeholder"), onward=True)
+        self.constants: dict[fx.Node, torch.Tensor] = {}
 
     def run_node(self, node: fx.Node) -> Any:
         """Run it; of a product, see the operands first."""

@@ -14,8 +14,9 @@ from torch import fx
 
 from hbfp.golden.nn.placed import Product, read
 
-from ..graph import named, reached
+from ..graph import named
 from ..operations.convolutions import weight_gradient
+from ..reached import reached
 from ..transposed import input_gradient
 from .inserted import inserted
 
