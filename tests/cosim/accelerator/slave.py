@@ -55,6 +55,14 @@ _ACCESS = """\
 extern "C" API void sim_set(Simulation* sim, const dram::Settings* settings) { sim->memory.set(*settings); }
 extern "C" API uint64_t sim_failed(const Simulation* sim) { return sim->memory.failed; }
 extern "C" API uint64_t sim_under_way(const Simulation* sim) { return sim->memory.under_way(); }
+extern "C" API int sim_lite(Simulation* sim, int write, uint32_t address, uint32_t* data, uint8_t strobes, uint8_t kind) {
+    sim->top.s_axil_awaddr = sim->top.s_axil_araddr = address;
+    sim->top.s_axil_awprot = sim->top.s_axil_arprot = kind;
+    sim->top.s_axil_wdata = *data, sim->top.s_axil_wstrb = strobes;
+    int code = sim->transfer({.aw = bool(write), .w = bool(write), .b = bool(write), .ar = !write, .r = !write}, 1000);
+    *data = sim->host.data;
+    return code;
+}
 """
 
 
@@ -78,6 +86,20 @@ class Slave(device.Device):
         functions, self.settings = self._library, Settings(**settings)
         functions.sim_set.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
         functions.sim_set(self._handle, ctypes.byref(self.settings))
+
+    def lite(self, write, address, data=0, strobes=15, kind=0):
+        """A transfer of AXI4-Lite with any strobes, kind of access, and address within a word: what is read.
+
+        Raises
+        ------
+        AssertionError
+            If its response is not OKAY.
+        """
+        value, function = ctypes.c_uint32(data), self._library.sim_lite
+        function.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p, *[ctypes.c_uint8] * 2]
+        code = function(self._handle, write, address, ctypes.byref(value), strobes, kind)
+        assert code == 0, f"register 0x{address:x} answers with {code}"
+        return value.value
 
     def _count(self, name):
         function = getattr(self._library, f"sim_{name}")

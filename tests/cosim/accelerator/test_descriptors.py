@@ -93,7 +93,8 @@ def test_descriptors_at_random_times_beside_training(built, device, seed):
     batch, every = pick.randint(1, 4), []
     serving = copies(batch)
     training = trains([pick.randint(1, 9) for _ in range(12)]) if seed % 4 else None
-    policy = Policy(batch=batch, timeout=pick.choice((0, 300, 1000)), priority=pick.random() < 0.7)
+    policy = Policy(batch=batch, timeout=pick.choice((0, 300, 1000)), priority=pick.random() < 0.7,
+                    closes=pick.random() < 0.5)
 
     def spoiled(number, data):
         every.append(spoil(pick, data) if pick.random() < 0.25 else data)
@@ -176,6 +177,19 @@ def test_a_ring_of_many_places(device):
         found += answered(device)
     assert [each.completion.tag for each in found] == [place(number).tag for number in range(40)]
     assert read(device, "ring_head") == 40 and all(copied(device, serving, number) for number in range(40))
+
+
+@pytest.mark.parametrize("log", [13, 14, 15])
+def test_a_ring_that_is_larger_than_the_dram(device, log):
+    """It lies where it is whole, and only its first places, which the DRAM has, are asked for."""
+    serving = copies(1)
+    device.place((1 << 40) + (1 << log) * SYSTEM.beat - ADDRESS)
+    ring, *_ = ringed(device, serving, log=log)
+    for number in range(4):
+        assert asked(device, ring, [place(number)]) == 1
+        device.idle(500)
+        assert [each.completion.tag for each in answered(device)] == [place(number).tag]
+        assert copied(device, serving, number)
 
 
 def test_a_host_that_takes_nothing(device):

@@ -203,7 +203,7 @@ def test_requests_at_random_times_beside_training(built, device, seed):
     serving = copies(batch)
     training = trains([pick.randint(1, 9) for _ in range(12)]) if seed else None
     policy = Policy(batch=batch, timeout=pick.choice((0, 300, 1000)), priority=pick.random() < 0.7,
-                    share=pick.choice((16, 16, 9)))
+                    share=pick.choice((16, 16, 9)), closes=pick.random() < 0.5)
     start = device.cycle    # the first one behind the reset
     counts = begin(device, serving, training, policy) - start
     rung = device.cycle - 2 - start
@@ -224,6 +224,18 @@ def test_requests_at_random_times_beside_training(built, device, seed):
     counted = [counter(device, number) for number in numbers]
     assert counted == [machine.twin.tally.values[number] for number in numbers]
     assert counted[2] == (12 if training else 0) and read(device, "status", 1) == (2 if training else 0)
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_batch_that_became_due_beside_a_quantum(device, closes):
+    """With a policy that closes it has only what waited then, and else what has come since."""
+    begin(device, copies(4), trains([40]), Policy(batch=4, timeout=300, closes=closes))
+    for number in range(2):
+        device.idle(600)
+        assert ask(device, place(number)) and read(device, "dispatch_status") & 8
+    device.idle(20_000)
+    first, second = (each.completion.started for each in answered(device))
+    assert (first != second) == closes
 
 
 def test_a_full_queue_refuses(device):

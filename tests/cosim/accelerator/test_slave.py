@@ -6,7 +6,7 @@ import pytest
 
 from cosim.accelerator.device import BusError
 from cosim.emit import emit_accelerator
-from tests.cosim.accelerator import slave
+from tests.cosim.accelerator import lite, slave
 
 pytestmark = pytest.mark.cosim
 #: The build is quick; the long regression's runs are.
@@ -16,6 +16,11 @@ LEVEL = "-O0"
 @pytest.mark.parametrize("seed", [0, 3, 6])
 def test_programs(seed):
     assert slave.main(["--seed", str(seed)], LEVEL) == 0
+
+
+def test_bytes_of_registers():
+    with slave.opened(0, LEVEL) as held:
+        lite.check(held, slave.SYSTEMS[0], random.Random(1))
 
 
 @pytest.mark.slow
