@@ -237,8 +237,9 @@ def ports_out(unit: DispatchUnit, outputs: Iterable[Outputs | None]) -> dict[str
 
     Returns
     -------
-    dict of str to (ndarray of int, ndarray of uint64)
-        Output port -> cycles in which it is looked at (not in reset; a payload while it is valid), and its values then.
+    dict of str to (ndarray of int, ndarray)
+        Output port -> cycles in which it is looked at (not in reset; a payload while it is valid), and its values then:
+        uint64, or Python's integers where one is wider.
     """
     widths = _widths(unit)
     fields = {stream: [widths[name] for name in _FIELDS[stream]] for stream in ("o_start", "o_item", "o_completion")}
@@ -261,8 +262,9 @@ def ports_out(unit: DispatchUnit, outputs: Iterable[Outputs | None]) -> dict[str
             rows.setdefault(name, []).append(None if value is None else int(value))
     looked_at = {name: [cycle for cycle, value in enumerate(column) if value is not None]
                  for name, column in rows.items()}
-    return {name: (np.array(cycles, int), np.array([rows[name][cycle] for cycle in cycles], np.uint64))
-            for name, cycles in looked_at.items()}
+    values = {name: [rows[name][cycle] or 0 for cycle in cycles] for name, cycles in looked_at.items()}
+    return {name: (np.array(cycles, int), np.array(values[name], np.uint64 if max(values[name], default=0) < 1 << 64
+                                                   else object)) for name, cycles in looked_at.items()}
 
 
 def differences(got: Mapping[str, np.ndarray],
