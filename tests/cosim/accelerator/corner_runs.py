@@ -106,20 +106,20 @@ def wrong(device, system, corner, met):
         f"{differ} words differ" if differ else None)
 
 
-def run(name, met, *opcodes, chosen=lambda corner: True, step=1):
-    """Corners of one of :data:`SYSTEMS`, or every ``step``-th of some opcodes: (corner, what is wrong or None)."""
-    system, found = SYSTEMS[name], []
+def run(system, met, *opcodes, chosen=lambda corner: True, step=1):
+    """Corners of an accelerator, or every ``step``-th of some opcodes: (corner, what is wrong or None)."""
+    found = []
     with opened(system)[1] as device:
         every = [corner for corner in corners(system, *opcodes) if chosen(corner)][::step]
-        for corner in track(every, name, console=Console(stderr=True), transient=True):
+        for corner in track(every, "corners", console=Console(stderr=True), transient=True):
             renewed(device, 20, system.beat)
             found.append((corner, wrong(device, system, corner, met)))
     return found
 
 
-def more(name, met):
+def more(system, met):
     """As :func:`run`, for causes that no corner has met."""
-    system, found = SYSTEMS[name], []
+    found = []
     with opened(system)[1] as device:
         for unit in {cause.split(":")[0] for cause in CAUSES - met}:
             for corner in drawn(system, Opcode[unit], DRAWN):
@@ -137,9 +137,10 @@ def main(argv=None):
     parser.add_argument("--corner", metavar="NAME", help="this one alone")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the counts there")
     args, met, rows, status = parser.parse_args(argv), set(), {}, 0
-    found = {name: run(name, met, chosen=lambda corner: args.corner in (None, corner.name)) for name in SYSTEMS}
+    found = {name: run(system, met, chosen=lambda corner: args.corner in (None, corner.name))
+             for name, system in SYSTEMS.items()}
     if not args.corner:
-        found["drawn"] = more("plain", met)
+        found["drawn"] = more(ACCELERATOR, met)
     for name, each in found.items():
         for corner, line in each:
             if line:

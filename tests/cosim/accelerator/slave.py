@@ -45,7 +45,7 @@ def _system(side, mantissa, **sizes):
 SYSTEMS = [_system(4, 8, reads=3, burst=6), _system(8, 4, reads=8, burst=16), _system(16, 4, reads=2, burst=1)]
 #: Programs of a play, those that are drawn from, and instructions of each before it brings all memories to DRAM.
 EPISODES, PROGRAMS, INSTRUCTIONS = 10, 40, 12
-SIZE, LIMIT, PATIENCE = 1 << 18, 200_000, 64
+LIMIT, PATIENCE = 200_000, 64
 _COMMAND = "python -m tests.cosim.accelerator.slave"
 EVENTS = "nothing", "stop", "doorbell", "reset"
 BUSY, DONE, ERROR = 1, 2, 4
@@ -55,7 +55,8 @@ _ACCESS = """\
 extern "C" API void sim_set(Simulation* sim, const dram::Settings* settings) { sim->memory.set(*settings); }
 extern "C" API uint64_t sim_failed(const Simulation* sim) { return sim->memory.failed; }
 extern "C" API uint64_t sim_under_way(const Simulation* sim) { return sim->memory.under_way(); }
-extern "C" API int sim_lite(Simulation* sim, int write, uint32_t address, uint32_t* data, uint8_t strobes, uint8_t kind) {
+extern "C" API int sim_lite(Simulation* sim, int write, uint32_t address, uint32_t* data, uint8_t strobes,
+                            uint8_t kind) {
     sim->top.s_axil_awaddr = sim->top.s_axil_araddr = address;
     sim->top.s_axil_awprot = sim->top.s_axil_arprot = kind;
     sim->top.s_axil_wdata = *data, sim->top.s_axil_wstrb = strobes;
@@ -144,12 +145,12 @@ made = cache(Run)
 emitted = cache(emit_accelerator)
 
 
-def opened(number, level):
-    """One of the accelerators, which knows of nothing before."""
-    system = SYSTEMS[number]
+def opened(system, level):
+    """An accelerator, which knows of nothing before."""
     manifest = emitted(system)
-    return Slave(manifest.verilog, manifest.top, beat=system.beat, memory=np.zeros(SIZE, np.uint8), burst=system.burst,
-                 level=level, timing=device.Timing(0, 0))
+    return Slave(manifest.verilog, manifest.top, beat=system.beat, burst=system.burst,
+                 memory=np.zeros(2 * made(system, 0).end, np.uint8), contexts=system.contexts, level=level,
+                 timing=device.Timing(0, 0))
 
 
 def drawn(pick, errors):
@@ -211,11 +212,11 @@ def episode(held, system, run, pick, hazards=True):
     return Counter({"programs": 1, event: 1, "errors": int(failed > 0)})
 
 
-def play(seed, level="-O3"):
-    """Ten programs one behind the other, the last of which meets nothing; counts of what they met."""
-    pick, number = random.Random(seed), seed % len(SYSTEMS)
-    system = SYSTEMS[number]
-    with opened(number, level) as held:
+def play(seed, level="-O3", system=None):
+    """Ten programs one behind the other, the last of which meets nothing, on one of :data:`SYSTEMS` unless said; counts
+    of what they met."""
+    pick, system = random.Random(seed), system or SYSTEMS[seed % len(SYSTEMS)]
+    with opened(system, level) as held:
         return sum((episode(held, system, made(system, pick.randrange(PROGRAMS)), pick, each < EPISODES - 1)
                     for each in range(EPISODES)), Counter())
 

@@ -41,7 +41,7 @@ def test_a_decoder_by_the_page_says_the_same(opcodes):
 @pytest.mark.cosim
 def test_some_on_the_verilog():
     met = set()
-    found = run("plain", met, *SOME, step=3)
+    found = run(SYSTEMS["plain"], met, *SOME, step=3)
     assert len(found) > 20 and [line for _, line in found if line] == []
     assert met and met <= CAUSES
 

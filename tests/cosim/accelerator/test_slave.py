@@ -19,7 +19,7 @@ def test_programs(seed):
 
 
 def test_bytes_of_registers():
-    with slave.opened(0, LEVEL) as held:
+    with slave.opened(slave.SYSTEMS[0], LEVEL) as held:
         lite.check(held, slave.SYSTEMS[0], random.Random(1))
 
 
@@ -34,12 +34,12 @@ def test_ten_thousand_programs(part):
 def test_a_rule_that_is_broken_is_told(changed, complaint, monkeypatch):
     own, system = slave.Slave.set, slave.SYSTEMS[0]
     monkeypatch.setattr(slave.Slave, "set", lambda held, **settings: own(held, **settings | changed))
-    with slave.opened(0, LEVEL) as held, pytest.raises(BusError, match=f"^Cycle [0-9]+: {complaint}$"):
+    with slave.opened(slave.SYSTEMS[0], LEVEL) as held, pytest.raises(BusError, match=f"^Cycle [0-9]+: {complaint}$"):
         slave.episode(held, system, slave.made(system, 0), random.Random(1), hazards=False)
 
 
 def test_a_failure_says_how_to_repeat_it(monkeypatch, capsys):
-    def wrong(*_):
+    def wrong(*_, **__):
         raise AssertionError("it does not end")
     monkeypatch.setattr(slave, "episode", wrong)
     assert slave.main(["--seed", "3"], LEVEL) == 1
