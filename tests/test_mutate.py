@@ -109,6 +109,28 @@ def test_changes_of_a_module_act_where_it_is_loaded(monkeypatch):
     assert layout.index(8).width == 4
 
 
+#: Two functions of a module, which each have a test: who judges a change of the second, by the lines of each.
+LINES = """
+import sys
+sys.path.insert(0, folder := sys.argv[1])
+import one
+from tests.mutate.judge import Judge
+judge = Judge([f"{folder}/test_one.py"], [one.__file__])
+def change():
+    one.second.__code__ = (lambda: 3).__code__
+for line in (2, 5, 9):
+    print(judge.judge(change, one.__file__, range(line, line + 1)).partition("::")[2] or "nobody")
+"""
+
+
+def test_tests_judge_changes_of_lines_that_they_reach(tmp_path):
+    (tmp_path / "one.py").write_text("def first():\n    return 1\n\ndef second():\n    return 2\n")
+    (tmp_path / "test_one.py").write_text("import one\n\ndef test_first():\n    assert one.first() == 1\n\n"
+                                          "def test_second():\n    assert one.second() == 2\n")
+    done = subprocess.run([sys.executable, "-c", LINES, str(tmp_path)], cwd=files.ROOT, capture_output=True, text=True)
+    assert done.stdout.split() == ["nobody", "test_second", "nobody"], done.stderr
+
+
 #: Changes of every part of the accelerator with one context, and some of its tests.
 FEW = """
 import sys

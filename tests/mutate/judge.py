@@ -1,17 +1,19 @@
 """Tests in a process of their own for each change, which begins where all modules are loaded: the verdict of a change.
 
-The tests run once as they are, which loads what they need and says how long each takes. Then each change has a fork of
-this process; tests that saw the most changes in the least time go first, and the first that fails ends it.
+The tests run once as they are, which loads what they need and says how long each takes, and which lines it reaches
+where that is asked. Then each change has a fork of this process, in which tests run that reach its lines; those that
+saw the most changes in the least time go first, and the first that fails ends it.
 """
 
 import contextlib
 import io
+import math
 import os
 import signal
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -24,17 +26,36 @@ FIRST = 12
 
 
 class _Watch:
-    """What a run of tests says: the one that failed first, and the seconds of each."""
+    """What a run of tests says: the one that failed first, the seconds of each, and lines of ``files`` it reaches.
 
-    def __init__(self, order: Callable[[str], float] | None = None):
+    ``order`` is that of the tests, which is infinite of those that do not run.
+    """
+
+    def __init__(self, order: Callable[[str], float] | None = None, files: Iterable[str] = ()):
         self.order, self.failed, self.seconds = order, "", Counter()
+        self.files, self.lines = set(files), defaultdict(set)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
         if self.order:
+            items[:] = [item for item in items if self.order(item.nodeid) < math.inf]
             first = sorted(items, key=lambda item: self.order(item.nodeid))[:FIRST]
             first = [item for item in first if self.order(item.nodeid) < 0]
             items[:] = first + [item for item in items if item not in first]
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item):
+        found = self.lines[item.nodeid]
+
+        def within(frame, event, _):
+            if event == "line":
+                found.add((frame.f_code.co_filename, frame.f_lineno))
+            return within
+        if self.files:
+            sys.settrace(lambda frame, *_: within if frame.f_code.co_filename in self.files else None)
+        yield
+        if self.files:
+            sys.settrace(None)
 
     def pytest_runtest_logreport(self, report):
         self.seconds[report.nodeid] += report.duration
@@ -49,6 +70,8 @@ class Judge:
     ----------
     tests : list of str
         Files, or single tests, of the checkout.
+    files : list of str
+        Files of Python of whose lines it is kept which tests reach them.
 
     Raises
     ------
@@ -56,20 +79,28 @@ class Judge:
         If they fail without a change.
     """
 
-    def __init__(self, tests):
+    def __init__(self, tests, files=()):
         self.tests, self.seen = list(tests), Counter()
-        watch, said, start = _Watch(), io.StringIO(), time.monotonic()
+        watch, said, start = _Watch(files=files), io.StringIO(), time.monotonic()
         with contextlib.redirect_stdout(said):
             status = pytest.main([*WORDS, *self.tests], [watch])
         if status:
             raise RuntimeError(f"{watch.failed or said.getvalue()} fails without a change")
-        self.seconds, self.limit = watch.seconds, max(LEAST, TIMES * (time.monotonic() - start))
+        self.seconds, self.lines = watch.seconds, watch.lines
+        self.limit, self.runs = max(LEAST, TIMES * (time.monotonic() - start)), set(watch.seconds)
 
     def _order(self, test):
-        return -self.seen[test] / (self.seconds[test] + 0.05)
+        return -self.seen[test] / (self.seconds[test] + 0.05) if test in self.runs else math.inf
 
-    def judge(self, begin) -> str:
-        """The first test that fails after ``begin()``, what ended the tests otherwise, or nothing if all pass."""
+    def judge(self, begin, file="", lines=range(0)) -> str:
+        """The first test that fails after ``begin()``, what ended the tests otherwise, or nothing if all pass.
+
+        Those run that reach one of these lines of a file, if there is one.
+        """
+        if file:
+            self.runs = {test for test, reached in self.lines.items() if any((file, line) in reached for line in lines)}
+            if not self.runs:
+                return ""
         ours, theirs = os.pipe()
         child = os.fork()
         if not child:

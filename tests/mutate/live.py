@@ -1,6 +1,7 @@
 """Changes of Python modules, one at a time, in a process that has loaded them: functions get the code of another text.
 """
 
+import ast
 import functools
 import gc
 import random
@@ -63,6 +64,17 @@ class Modules:
         return before == after
 
     @staticmethod
+    def place(mutant: Mutant) -> tuple[str, range]:
+        """The file of a change, and the lines of which a test that sees it reaches one: those of its statement that
+        stand before it, and its own.
+        """
+        path = files.ROOT / mutant.module
+        changed = text.mutants(path.read_text())[Modules._number(mutant)]
+        begin = max(each.lineno for each in ast.walk(ast.parse(path.read_text()))
+                    if isinstance(each, ast.stmt) and each.lineno <= changed.line <= each.end_lineno)
+        return str(path), range(begin, changed.line + changed.before.count("\n") + 1)
+
+    @staticmethod
     def act(mutant: Mutant) -> None:
         """Let a change act in this process, from now on; what functions have kept is forgotten."""
         before, after = Modules._compiled(mutant)
@@ -79,9 +91,14 @@ class Modules:
             gc.freeze()
 
     @staticmethod
+    def _number(mutant):
+        """Which of a module's changes it is."""
+        return int(re.search(r" \((\d+)\): ", mutant.words)[1])
+
+    @staticmethod
     def _compiled(mutant):
         """The code of a module without a change, and with it."""
-        path, place = files.ROOT / mutant.module, int(re.search(r" \((\d+)\): ", mutant.words)[1])
+        path, place = files.ROOT / mutant.module, Modules._number(mutant)
         whole = path.read_text()
         return [compile(each, str(path), "exec", dont_inherit=True)
                 for each in (whole, text.mutants(whole)[place].text)]

@@ -15,7 +15,7 @@ from cosim.manifest import Manifest
 from cosim.simulate.player import Player
 from gen.tops import make_top
 from golden.spec.dispatch import DispatchUnit
-from hbfp import generator
+from hbfp import files, generator
 from hbfp.manifest import Port
 from hbfp.system import Accelerator
 from rtl.dispatch.dispatcher import Dispatcher
@@ -227,11 +227,12 @@ class Live:
 
     def judges(self, mutants: list[Mutant]) -> Callable[[int], str]:
         """As :meth:`Programs.judges`; what never ends is seen, too."""
-        judge = cache(lambda tests: Judge(tests))
+        judge = cache(lambda tests: Judge(tests, [str(files.ROOT / module) for module in self.netlist.modules]))
 
         def judged(number):
             mutant = mutants[number - 1]
-            return judge(tuple(text.tests_of(mutant.module))).judge(partial(self.netlist.act, mutant))
+            return judge(tuple(text.tests_of(mutant.module))).judge(
+                partial(self.netlist.act, mutant), *self.netlist.place(mutant))
         return judged
 
 
