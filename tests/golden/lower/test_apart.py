@@ -15,6 +15,8 @@ from hbfp.isa.instructions import Opcode
 from hbfp.program import Program
 from hbfp.system import Accelerator
 
+pytestmark = pytest.mark.usefixtures("costs")
+
 MACHINE = Accelerator(core=Design(format=HBFPFormat(block=(1, 8)), rows=8, cols=8), v_words=256, row_words=8)
 
 

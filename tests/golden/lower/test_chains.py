@@ -21,6 +21,8 @@ from golden.vector import programs
 from golden.vector.side import elements
 from golden.vector.unit import Machine
 
+pytestmark = pytest.mark.usefixtures("costs")
+
 #: Program -> how many rows it takes.
 PROGRAMS = {"add": (programs.add(), 2), "add relu": (programs.add("relu"), 2), "subtract": (programs.subtract(), 2),
             "multiply": (programs.multiply(), 2), "quotient": (programs.quotient(), 2), "scale": (programs.scale(3), 1),

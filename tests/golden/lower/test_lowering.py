@@ -20,6 +20,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from golden.lower.errors import LoweringError
+from golden.lower.export import exported
 from golden.lower.graph import reference
 from golden.lower.lowering import lower
 from golden.lower.scaled import scaled
@@ -32,7 +33,7 @@ from tests.cases import sweep
 
 from .running import checked
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("costs")]
 aten = torch.ops.aten
 
 
@@ -479,6 +480,19 @@ def test_a_model_that_torch_fx_alone_traces():
     assert names == ["layers.0", "head", "add"]
 
 
+class Several(Gained):
+    """The same with any number of arguments, and no wrapper whose code torch.fx would write anew."""
+
+    def forward(self, *given):
+        return super().forward(given[0])
+
+
+def test_arguments_of_any_number_are_traced_where_nothing_is_written_anew():
+    torch.manual_seed(1)
+    model, x = Several().eval(), r(3, 20)
+    assert torch.equal(exported(model, (x,)).module()(x), model(x))
+
+
 class Scaled(nn.Module):
     """Takes what is no tensor beside one."""
 
@@ -519,6 +533,25 @@ def test_blocks_of_more_rows_than_there_are_sums():
     with pytest.raises(LoweringError, match=r"^The model \(linear\) cannot be lowered: blocks of 16 rows, which are "
                        r"multiplied together, are more than the 12 whose sums the core has; --depth 16 would do$"):
         lower(nn.Linear(16, 4), (r(20, 16),), Accelerator(core=core))
+
+
+def test_a_block_takes_all_of_memory_v_and_no_word_more():
+    """32 words beside 16 of results and 16 of another tensor; a bias stays in one."""
+    machine, inputs = accelerator(8, (16, 16), v_words=64, x_words=1024), (r(16, 16), r(16, 8))
+    for bias in (False, True):
+        model = Of(lambda f, x, y: f(x) + y, nn.Linear(16, 8, bias))
+        if not bias:
+            check(model.eval(), inputs, machine)
+            continue
+        with pytest.raises(LoweringError, match="blocks of 16 rows and 2 words need 32 words of memory V, not 31; "):
+            lower(model.eval(), inputs, machine)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 6, 7, 9])
+def test_rows_of_a_word_come_several_at_a_time(rows):
+    """In halves that take turns where they are an even number, else as many as a pass takes, and the others."""
+    machine = accelerator(8, (1, 8), row_words=4, short_rows=4)
+    check(nn.Softmax(-1), (r(rows, 5),), machine)
 
 
 @pytest.mark.parametrize("lanes", [1, 4])

@@ -2,11 +2,11 @@
 
 Several functions are one model, since to trace a model takes longer than to run it.
 
-Covers: golden/lower/operations/moved.py, golden/lower/views.py, golden/lower/transposed.py,
-golden/ops/borders.py, golden/ops/extremes.py,
-golden/ops/enlarged.py, golden/ops/powers.py, golden/ops/truths.py, golden/ops/windows.py, golden/ops/moves.py,
-golden/ops/whole.py, golden/ops/volumes.py, golden/ops/bags.py, golden/lower/volumes.py,
-golden/lower/long_rows.py.
+Covers: golden/lower/operations/moved.py, golden/lower/views.py, golden/lower/transposed.py, golden/ops/borders.py,
+golden/ops/extremes.py, golden/ops/enlarged.py, golden/ops/powers.py, golden/ops/truths.py, golden/ops/windows.py,
+golden/ops/moves.py, golden/ops/whole.py, golden/ops/volumes.py, golden/ops/bags.py, golden/lower/volumes.py,
+golden/lower/long_rows.py, golden/lower/products/matrix.py, golden/lower/operations/convolutions.py,
+golden/lower/operations/moves.py.
 """
 
 import re
@@ -24,7 +24,7 @@ from golden.lower.operations.moved import boxes
 
 from .test_lowering import MACHINES, Of, check
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("costs")]
 
 
 def written(x):

@@ -20,6 +20,8 @@ from hbfp.isa.vector_words import loads, read
 from .training.steps import accelerator, followed, sgd
 from .training.test_tables import Words
 
+pytestmark = pytest.mark.usefixtures("costs")
+
 BATCH = ((torch.randn(12, 21, generator=torch.Generator().manual_seed(1)),), (torch.arange(12) % 10,))
 
 

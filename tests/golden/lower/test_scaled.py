@@ -18,6 +18,8 @@ from hbfp.system import Accelerator
 
 from .running import checked
 
+pytestmark = pytest.mark.usefixtures("costs")
+
 MACHINE = Accelerator(core=Design(arithmetic="int8", rows=8, depth=32), x_words=256, w_words=512, v_words=256)
 
 

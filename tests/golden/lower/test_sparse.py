@@ -19,7 +19,7 @@ from tests.cases import sweep
 
 from .running import checked
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("costs")]
 
 
 def accelerator(block=(1, 16), sparse=(2, 4), mantissa=8, accumulate="fp32", wide=0, **sizes):

@@ -4,6 +4,7 @@ Covers: golden/lower/hosted.py, cosim/accelerator/hosted.py, cosim/command/hoste
 """
 
 import json
+import random
 import re
 from dataclasses import replace
 
@@ -158,6 +159,22 @@ class Complex(nn.Module):
 
     def forward(self, x):
         return self.a(self.b(x).real)
+
+
+class Chance(nn.Module):
+    """Of its two results one is another each time."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.last(self.first(x)), x * random.random()
+
+
+def test_each_result_is_held_to_the_model():
+    with pytest.raises(LoweringError, match="^The model cannot be lowered: it gives other numbers than torch's graph"):
+        lower_split(Chance().eval(), (torch.ones(4, 8),), MACHINE, ["last"])
 
 
 @pytest.mark.parametrize("model, names, line", [

@@ -1,6 +1,7 @@
 """Products with wide mantissas have the bits of PyTorch, whichever operands are wide and however they are cut.
 
-Covers: golden/lower/products/wide.py, golden/lower/products/planes.py, golden/lower/formats.py.
+Covers: golden/lower/products/wide.py, golden/lower/products/planes.py, golden/lower/formats.py,
+golden/lower/products/core.py, golden/lower/products/matrix.py, golden/lower/operations/products.py.
 """
 
 import re
@@ -22,7 +23,7 @@ from tests.cases import cover, sweep
 
 from .running import checked
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("costs")]
 
 
 def accelerator(block, accumulate="fp32", wide=6, **sizes):

@@ -1,6 +1,7 @@
 """Windows: many small images in few instructions, and behind convolutions before anything is stored.
 
-Covers: golden/lower/windows.py, golden/lower/products/rectangle.py, golden/lower/operations/after.py.
+Covers: golden/lower/windows.py, golden/lower/products/rectangle.py, golden/lower/operations/after.py,
+golden/lower/products/turned.py.
 """
 
 import pytest
@@ -15,6 +16,8 @@ from tests.cases import sweep
 from .products.test_on_chip import machine
 from .running import checked
 from .test_lowering import Of
+
+pytestmark = pytest.mark.usefixtures("costs")
 
 
 def conv(channels, outs, size=3, **more):
@@ -68,6 +71,7 @@ BEHIND = {
                                     (6, 8, 4, 8), {"v_words": 2048, "x_words": 1024}),
     "turned, few lines at a time": (nn.Sequential(conv(2, 8, padding=1), nn.AvgPool2d((3, 2))), (3, 2, 12, 8),
                                     {"v_words": 512}),
+    "turned, all that commands take": (nn.Sequential(conv(1, 8), nn.MaxPool2d((2, 3))), (3, 1, 6, 8), {"depth": 12}),
     "turned, with a sum": (Of(lambda f, x, y: F.max_pool2d(f(x) + y, 2), conv(1, 8)), (3, 1, 6, 8), (3, 8, 4, 6), {}),
     "by address": (nn.Sequential(nn.ReLU(), conv(8, 20, padding=1), nn.ReLU6(), nn.MaxPool2d(2)), (2, 8, 6, 8),
                    {"v_words": 512}),
@@ -79,7 +83,7 @@ BEHIND = {
 }
 
 
-@pytest.mark.parametrize("name", sweep(9, BEHIND))
+@pytest.mark.parametrize("name", sweep(9, BEHIND, ["turned, all that commands take", "by address, bands"]))
 def test_windows_behind_a_product_take_no_way_by_dram(name):
     model, *shapes, sizes = BEHIND[name]
     result = lowered(model, *shapes, **sizes)

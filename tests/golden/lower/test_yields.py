@@ -12,7 +12,8 @@ from torch import nn
 
 from golden.lower.rewriting import rewritten
 from golden.lower.training.step import lower_step
-from golden.lower.yields import cut, places
+from golden.lower.yields import cut, followed, places
+from golden.vector.programs import length, load, register, scalar, single, vector
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
 from hbfp.golden.lower.lowering import lower, lower_job
@@ -99,6 +100,17 @@ def test_a_yield_may_stand_wherever_nothing_is_under_way():
     assert [each.opcode for each in made.program.instructions].count(Opcode.YIELD) == len(may)
     assert all(made.program.instructions[made.numbers[number] - 1].opcode == Opcode.YIELD for number in may)
     np.testing.assert_array_equal(ran(made.program), ran(program))
+
+
+@pytest.mark.parametrize(("program", "reads", "leaves"), [
+    ([vector(sum=3)], {("length", 0)}, {("scalar", 3)}), ([vector(to=2)], {("length", 0)}, {("register", 2)}),
+    ([vector(register(1), scalar(4), to="out")], {("length", 0), ("register", 1), ("scalar", 4)}, set()),
+    ([single(scalar(1), to=5)], {("scalar", 1)}, {("scalar", 5)}),
+    ([length(9), load(1, 0.5), vector(scalar(1), to=0)], set(), {("length", 0), ("scalar", 1), ("register", 0)})])
+def test_what_is_read_and_left_in_the_vector_unit(program, reads, leaves):
+    """A pass leaves a scalar where it reduces, and nowhere else; what a program has set itself it does not find."""
+    uses, _ = followed([each.encode() for each in program], 64)
+    assert (set(uses.reads), set(uses.writes)) == (reads, leaves)
 
 
 @pytest.mark.slow

@@ -12,6 +12,8 @@ from hbfp.format import HBFPFormat
 from hbfp.isa.instructions import Opcode
 from hbfp.system import Accelerator
 
+pytestmark = pytest.mark.usefixtures("costs")
+
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("count", [1, 8, 9, 40])

@@ -1,4 +1,7 @@
-"""Depthwise convolutions: a word's channels together, with PyTorch's bits; steps of training have the gradients."""
+"""Depthwise convolutions: a word's channels together, with PyTorch's bits; steps of training have the gradients.
+
+Covers: golden/lower/operations/convolutions.py, golden/lower/products/rectangle.py.
+"""
 
 from dataclasses import replace
 
@@ -13,6 +16,8 @@ from tests.golden.lower.running import checked
 
 from .test_on_chip import machine
 
+pytestmark = pytest.mark.usefixtures("costs")
+
 #: Images; what of the layer; sizes of the machine, and its block.
 CASES = {
     "ragged": ((2, 19, 6, 5), {"padding": 1}, {}, (1, 8)),
@@ -26,6 +31,7 @@ CASES = {
     "long blocks": ((1, 16, 6, 7), {"padding": 1}, {}, (1, 16)),
     "single pixels": ((1, 10, 4, 6), {"kernel_size": 1}, {}, (1, 8)),
     "a line": ((2, 12, 1, 20), {"kernel_size": (1, 4), "padding": (0, 3)}, {}, (1, 8)),
+    "lines far apart": ((1, 8, 7, 9), {"kernel_size": (1, 3), "dilation": (2, 2), "padding": (0, 2)}, {}, (1, 8)),
     "far beyond the image": ((1, 8, 3, 4), {"padding": 3, "kernel_size": 4}, {}, (1, 8)),
 }
 
@@ -42,7 +48,7 @@ def model(channels, more):
     return nn.Sequential(nn.ReLU(), conv, nn.ReLU6()).eval()
 
 
-@pytest.mark.parametrize("name", sweep(6, CASES))
+@pytest.mark.parametrize("name", sweep(6, CASES, ["lines far apart"]))
 def test_bits_where_numbers_are_none(name):
     """A number that is none stays in its channel, although a word's channels are multiplied together."""
     shape, more, sizes, block = CASES[name]
@@ -55,12 +61,13 @@ def test_bits_where_numbers_are_none(name):
 
 
 def test_what_would_take_longer_is_not_taken():
-    """Few channels in a word; blocks that several channels would share; wide mantissas."""
+    """Few channels in a word, or in the last; blocks that several channels would share; wide mantissas."""
     wide = machine((1, 8))
     wide = replace(wide, core=replace(wide.core, format=replace(wide.core.format, mantissa=4), wide=6))
-    for channels, system in ((2, machine((1, 8))), (8, machine((8, 8))), (8, wide)):
-        x = torch.randn(1, channels, 5, 6)
-        lowered = lower(model(channels, {"padding": 1}), (x,), system)
+    for channels, more, system in ((2, {"padding": 1}, machine((1, 8))), (9, {"kernel_size": 7}, machine((1, 8))),
+                                   (8, {"padding": 1}, machine((8, 8))), (8, {"padding": 1}, wide)):
+        x = torch.randn(1, channels, 7, 8)
+        lowered = lower(model(channels, more), (x,), system)
         narrow = system is not wide
         assert narrow <= (not any(each["diagonal"] for each in lowered.program.instructions
                                   if each.opcode == Opcode.DRAIN))

@@ -1,7 +1,7 @@
 """Patches of pixels that are loaded once: of tiles, of pairs of pixels, and of few channels, which are turned.
 
 Covers: golden/lower/products/convolution.py, golden/lower/products/paired.py, golden/lower/products/turned.py,
-golden/lower/products/rectangle.py, golden/lower/products/gathered.py.
+golden/lower/products/rectangle.py, golden/lower/products/gathered.py, golden/lower/operations/convolutions.py.
 """
 
 import pytest
@@ -16,6 +16,8 @@ from hbfp.system import Accelerator
 from tests.cases import sweep
 from tests.golden.lower.running import checked
 
+pytestmark = pytest.mark.usefixtures("costs")
+
 
 def machine(block, **sizes):
     """Of 8 x 8 elements, with memories that make images come in bands."""
@@ -25,7 +27,8 @@ def machine(block, **sizes):
 
 TILES = [((1, 16, 8, 8), (9, (3, 3), 1, 1, 1), {}), ((2, 8, 6, 17), (17, (3, 3), 2, 1, 1), {"x_words": 256}),
          ((1, 8, 9, 10), (5, (2, 3), (1, 1), (2, 1), (2, 2)), {"depth": 8}),
-         ((1, 8, 5, 8), (5, (1, 1), 1, (1, 0), 1), {})]
+         ((1, 8, 5, 8), (5, (1, 1), 1, (1, 0), 1), {}),
+         ((1, 64, 4, 8), (9, (1, 3), 1, (0, 1), 1), {"x_words": 256, "v_words": 1024})]    # and fill X
 PAIRS = [((2, 8, 7, 6), (9, (3, 3), 1, 1, 1), {}), ((1, 8, 12, 9), (17, (3, 3), 1, 0, 1), {"x_words": 256}),
          ((1, 8, 6, 7), (5, (2, 3), 1, (2, 1), (1, 2)), {"depth": 8}), ((1, 8, 6, 7), (5, (5, 1), 1, (2, 0), 1), {})]
 
@@ -42,7 +45,7 @@ def of(shape, layer, sizes, block):
     return [each for each in lowered.program.instructions if each.opcode == Opcode.LOAD and each["elements"]]
 
 
-@pytest.mark.parametrize(("shape", "layer", "sizes"), sweep(3, TILES))
+@pytest.mark.parametrize(("shape", "layer", "sizes"), sweep(3, TILES, TILES[-1:]))
 def test_tiles_that_end_with_lines(shape, layer, sizes):
     assert not of(shape, layer, sizes, (8, 8))
 

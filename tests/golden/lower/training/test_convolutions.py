@@ -29,7 +29,7 @@ from tests.cases import sweep
 
 from .steps import accelerator, follow, sgd
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("costs")]
 MACHINES = {"8": accelerator(8, (1, 8)), "8-aligned": accelerator(8, (1, 8), accumulate="aligned"),
             "8-hbfp4": accelerator(8, (1, 8), 4, w_words=256), "16-short": accelerator(16, (1, 8)),
             "16-long": accelerator(16, (1, 32), v_words=512, vector_rows=4),
@@ -147,6 +147,11 @@ def test_stochastic_convolutions_that_cannot_be_lowered():
                 "rounding to nearest, would do")
         with pytest.raises(LoweringError, match=f"^{re.escape(line)}$"):
             lowered(CASES[name], "g")
+    line = ("Layer 'gw 0' (weight_gradient) cannot be lowered: its output's gradient, 4 channels in each of 2 groups, "
+            "comes in patches")
+    with pytest.raises(LoweringError, match=f"^{re.escape(line)}"):    # of the first layer, whose gx nobody needs
+        lower_step(nn.Sequential(nn.Conv2d(6, 8, 3, groups=2), *head(8)), F.cross_entropy, sgd(),
+                   draw(3, (6, 6, 5)), DRAWING["8"], stochastic=("g",))
 
 
 def test_rows_in_registers_leave_streams_for_others():

@@ -15,7 +15,7 @@ from tests.cases import sweep
 from .steps import accelerator, follow, sgd
 from .test_sequences import Made, last, pooled
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("costs")]
 BLOCKS, TILES, FEW, SMALL = (accelerator(rounding="stochastic"), accelerator(block=(8, 8), rounding="stochastic"),
                              accelerator(rounding="stochastic", vector_lanes=2, function_lanes=1),
                              accelerator(rounding="stochastic", row_words=2, v_words=128))

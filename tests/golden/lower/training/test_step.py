@@ -26,7 +26,7 @@ from tests.cases import sweep
 
 from .steps import follow, get
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("costs")]
 
 
 def accelerator(rows, block, mantissa=8, accumulate="fp32", rounding="rne", **sizes):

@@ -13,7 +13,7 @@ from tests.cases import sweep
 
 from .steps import MACHINES, follow
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("costs")]
 
 
 class Words(nn.Module):
