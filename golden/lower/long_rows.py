@@ -95,7 +95,7 @@ def _pass(build, once, program, operands, target, length):
         own = program
         if last.reduce == Reduce.MAX and word:
             own = [*program[:-1], replace(last, reduce_index=_PIECE)]
-        count = min(most * lanes, length - word * lanes)
+        count = min(most * lanes, length)                  # of which there may be fewer left
         values = [Value(value.where[word * lanes:word * lanes + count], value.home) for value in operands]
         given = [] if target is None else [target.words(0, word, most, lanes)]
         vectors.by_rows(build, [*once, *own], values, [0], given)

@@ -116,6 +116,7 @@ CASES = {
         lambda x: F.conv3d(x, kernel(4, 2, 2, 1, 1), None, 2, dilation=(2, 1, 1), groups=2),
         lambda x: F.conv_transpose3d(x, kernel(4, 3, 2, 2, 2), kernel(3), 2),
         lambda x: F.conv_transpose3d(x, kernel(4, 3, 3, 1, 2), None, (2, 1, 2), (1, 0, 0), (1, 0, 1), groups=2),
+        lambda x: F.conv_transpose3d(x, kernel(4, 3, 3, 2, 1), None, 2),
         lambda x: F.max_pool3d(x, 2), lambda x: F.max_pool3d(x, (3, 2, 2), 1, (1, 0, 1)),
         lambda x: F.avg_pool3d(x, 2, 1, ceil_mode=True), lambda x: F.avg_pool3d(x, 3, 2, 1, count_include_pad=False),
         lambda x: F.adaptive_avg_pool3d(x, (2, 3, 2)), lambda x: F.adaptive_max_pool3d(x, 2)]),
@@ -146,7 +147,7 @@ CASES = {
 
 
 #: Which run on all machines in the long regression alone.
-LONG = ("waves", "running", "large windows", "bags")
+LONG = ("waves", "running", "large windows")
 
 
 @pytest.mark.parametrize(("name", "machine"), [

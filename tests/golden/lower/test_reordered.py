@@ -51,6 +51,19 @@ def test_the_same_instructions_in_another_order(both):
     assert one != other and Counter(one) == Counter(other)
 
 
+def by_layer(program):
+    """How often each layer has each instruction, without its waits and the place of its program; NOPs have none."""
+    given = dict(read(program))
+    return Counter((layer.name, each.opcode, tuple(given.get(number, ())), tuple(sorted(
+        (name, value) for name, value in each.values.items() if name != "program" or number not in given)))
+        for layer in program.layers for number, each in enumerate(
+            program.instructions[layer.first:layer.stop], layer.first) if each.opcode not in (Opcode.NOP, Opcode.HALT))
+
+
+def test_instructions_stay_in_their_layers(both):
+    assert by_layer(both[0]) == by_layer(both[1])
+
+
 def test_layers_are_cut_and_keep_their_products(both):
     one, other = both
     assert all(a.stop == b.first for a, b in zip(other.layers, other.layers[1:], strict=False))

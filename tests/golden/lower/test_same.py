@@ -90,6 +90,8 @@ def test_dropout_that_is_off_is_nothing(off):
     (lambda w, x, m: x.softmax(-1).masked_fill((x == INF).all(-1, keepdim=True), 0.0), "all"),
     (lambda w, x, m: x.softmax(-1).masked_fill((x == -INF).any(-1, keepdim=True), 0.0), "any"),
     (lambda w, x, m: x.softmax(-1).masked_fill((x == -INF).all(0, keepdim=True), 0.0), "all"),
+    (lambda w, x, m: x.softmax(-1).masked_fill(~(~(m == -INF)).any(-1, keepdim=True), 0.0), "any"),
+    (lambda w, x, m: x.softmax(-1).masked_fill(~(m == -INF).any(-1, keepdim=True), 0.0), "any"),
     (lambda w, x, m: x.softmax(-1).masked_fill((x == -INF).all(-1, keepdim=True), 1.0), "all"),
     (lambda w, x, m: x._neg_view() + 1, "neg_view"),
     (lambda w, x, m: (x * 2)[:, :5].as_strided((4, 2), (5, 1), 3) + 1, "as_strided"),

@@ -72,6 +72,7 @@ BEHIND = {
     "turned, few lines at a time": (nn.Sequential(conv(2, 8, padding=1), nn.AvgPool2d((3, 2))), (3, 2, 12, 8),
                                     {"v_words": 512}),
     "turned, all that commands take": (nn.Sequential(conv(1, 8), nn.MaxPool2d((2, 3))), (3, 1, 6, 8), {"depth": 12}),
+    "turned, all that V holds": (nn.Sequential(conv(1, 8, (3, 4)), nn.MaxPool2d(2)), (3, 1, 6, 7), {"v_words": 64}),
     "turned, with a sum": (Of(lambda f, x, y: F.max_pool2d(f(x) + y, 2), conv(1, 8)), (3, 1, 6, 8), (3, 8, 4, 6), {}),
     "by address": (nn.Sequential(nn.ReLU(), conv(8, 20, padding=1), nn.ReLU6(), nn.MaxPool2d(2)), (2, 8, 6, 8),
                    {"v_words": 512}),
@@ -83,7 +84,8 @@ BEHIND = {
 }
 
 
-@pytest.mark.parametrize("name", sweep(9, BEHIND, ["turned, all that commands take", "by address, bands"]))
+@pytest.mark.parametrize("name", sweep(9, BEHIND, [
+    "turned, all that commands take", "turned, all that V holds", "by address, bands"]))
 def test_windows_behind_a_product_take_no_way_by_dram(name):
     model, *shapes, sizes = BEHIND[name]
     result = lowered(model, *shapes, **sizes)
