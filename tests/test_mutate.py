@@ -17,6 +17,7 @@ from tests.mutate import text
 from tests.mutate.live import Modules
 from tests.mutate.netlist import NO_CHANGE, Mutant, Netlist
 from tests.mutate.parts import PARTS
+from tests.mutate.reasons import REASONS, reason
 
 TEXT = '''"""No change here: 1 + 2."""
 WIDTH = 1 + 2
@@ -107,6 +108,13 @@ def test_changes_of_a_module_act_where_it_is_loaded(monkeypatch):
     assert layout.index(8).width == 3 and not modules.equal(mutant, ()) and modules.digest(mutant.module)
     modules.act(mutant)
     assert layout.index(8).width == 4
+
+
+def test_reasons_are_of_changes_that_there_are():
+    for module, given in REASONS.items():
+        whole = (files.ROOT / module).read_text()
+        every = {reason(module, whole, each.text) for each in text.mutants(whole)} - {""}
+        assert every == set(given.values()) and len(every) == len(given)
 
 
 #: Two functions of a module, which each have a test: who judges a change of the second, by the lines of each.

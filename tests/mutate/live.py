@@ -13,6 +13,7 @@ from hbfp import files
 
 from . import text
 from .netlist import Mutant
+from .reasons import reason
 
 _CACHED = type(functools.lru_cache(int))
 
@@ -59,9 +60,9 @@ class Modules:
         return files.digest([files.ROOT / module, Path(text.__file__)])
 
     def equal(self, mutant: Mutant, kinds: tuple[str, ...]) -> bool:
-        """Whether it is the same code, as where a constant is not used; nothing more is proved of Python."""
-        before, after = self._compiled(mutant)
-        return before == after
+        """Whether it is the same code, as where a constant is not used, or a reason is given (:mod:`.reasons`)."""
+        before, after = self._texts(mutant)
+        return self._code(mutant, before) == self._code(mutant, after) or bool(reason(mutant.module, before, after))
 
     @staticmethod
     def place(mutant: Mutant) -> tuple[str, range]:
@@ -77,7 +78,7 @@ class Modules:
     @staticmethod
     def act(mutant: Mutant) -> None:
         """Let a change act in this process, from now on; what functions have kept is forgotten."""
-        before, after = Modules._compiled(mutant)
+        before, after = (Modules._code(mutant, each) for each in Modules._texts(mutant))
         changed = dict(zip(_codes(before), _codes(after), strict=False))
         frozen = gc.get_freeze_count()    # what tests/conftest.py freezes is not listed
         gc.unfreeze()
@@ -96,9 +97,12 @@ class Modules:
         return int(re.search(r" \((\d+)\): ", mutant.words)[1])
 
     @staticmethod
-    def _compiled(mutant):
-        """The code of a module without a change, and with it."""
-        path, place = files.ROOT / mutant.module, Modules._number(mutant)
-        whole = path.read_text()
-        return [compile(each, str(path), "exec", dont_inherit=True)
-                for each in (whole, text.mutants(whole)[place].text)]
+    def _texts(mutant):
+        """A module without a change, and with it."""
+        whole = (files.ROOT / mutant.module).read_text()
+        return whole, text.mutants(whole)[Modules._number(mutant)].text
+
+    @staticmethod
+    def _code(mutant, whole):
+        """The code of a module's text."""
+        return compile(whole, str(files.ROOT / mutant.module), "exec", dont_inherit=True)
