@@ -102,6 +102,15 @@ def test_a_yield_may_stand_wherever_nothing_is_under_way():
     np.testing.assert_array_equal(ran(made.program), ran(program))
 
 
+def test_a_yield_elsewhere_is_refused():
+    """Where something is under way, before the first instruction, and behind the last."""
+    program = step()
+    count = len(program.instructions)
+    for number in (0, int(np.flatnonzero(~places(program))[0]), count, count + 1):
+        with pytest.raises(ValueError, match=f"^A YIELD must not stand before instruction {number}: "):
+            cut(program, [number])
+
+
 @pytest.mark.parametrize(("program", "reads", "leaves"), [
     ([vector(sum=3)], {("length", 0)}, {("scalar", 3)}), ([vector(to=2)], {("length", 0)}, {("register", 2)}),
     ([vector(register(1), scalar(4), to="out")], {("length", 0), ("register", 1), ("scalar", 4)}, set()),

@@ -32,7 +32,7 @@ class Page:
         self.abandoned = self.closes = False
         self.aged, self.among = 0, None                    # cycles that a batch was due beside a quantum; what it has
         self.whole, self.share, self.turn = True, None, False
-        self.first, self.quantum = 0, None                 # cycle in which a start came up; the last quantum's length
+        self.first, self.quantum = 0, (0, 0)               # cycle of a start; the last quantum's length, and end
         self.counts, self.latencies, self.busy, self.odd = Counter(), [], Counter(), False
 
     def valid(self, policy: Policy) -> bool:
@@ -87,9 +87,9 @@ class Page:
             assert policy.training and policy.share and start.count == 0, "no training may be started"
             assert not self.abandoned and not self.error & OVERDUE, "a program is overdue"
             assert self.closes or not (due and policy.priority), "a batch goes first"
-            if self.quantum is not None and self.share not in (None, -1) and self.quantum < self.period:
-                paid = self.share * (self.now - self.ended)
-                assert paid >= (16 - self.share) * self.quantum, "the last quantum is not paid for"
+            length, ended = self.quantum
+            if length < self.period and self.share not in (None, -1):
+                assert self.share * (self.now - ended) >= (16 - self.share) * length, "the last quantum is not paid for"
             self.share, self.whole = None, True            # nothing is owed as it begins
         else:
             assert due, "no batch is due"
@@ -110,7 +110,7 @@ class Page:
         """Something does; the cause if it was too long."""
         length, self.running, self.ended = now - self.started, None, now
         self.busy["training" if training else "inference"] += min(length, self.period - 1)
-        self.quantum = length if training else self.quantum
+        self.quantum = (length, now) if training else self.quantum
         self.odd |= length >= self.period
         return TIME * (length >= self.period)
 
