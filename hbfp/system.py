@@ -132,6 +132,9 @@ class Accelerator(describe.Description):
     arrays : int
         Cores side by side that take the same rows of X, each with its own of the columns: 4 to 32 together, a power of
         two. To programs they are one core of all columns, with its bits.
+    parity : bool
+        Whether V, X, W and P have a bit of parity for each part of a word that is written alone: a bit of theirs that
+        has turned round ends the program that reads it, with an error. They are cleared behind a reset. Equal bits.
 
     Raises
     ------
@@ -178,6 +181,8 @@ class Accelerator(describe.Description):
                                **_tag("dr"))
     arrays: int = whole(1, 1, _ARRAYS, title="Arrays", unit=" cores", **_tag("ar"),
                         text="cores that share the rows of X, each with its own of the columns")
+    parity: bool = flag(title="Parity", text="memories have parity: a bit that has turned round ends the program",
+                        **_tag("parity"))
 
     def __post_init__(self):
         describe.check(self)

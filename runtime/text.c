@@ -22,6 +22,7 @@ const char *hbfp_cause_text(uint32_t cause)
     case HBFP_CAUSE_REFUSED: return "the core or the vector unit refused what it was given";
     case HBFP_CAUSE_STOPPED: return "it was stopped";
     case HBFP_CAUSE_OVERDUE: return "it did not give way within the dispatcher's patience";
+    case HBFP_CAUSE_PARITY: return "a bit in a memory has turned round";
     default: return "no cause that this version knows";
     }
 }

@@ -15,8 +15,8 @@ _SOURCES = ("driver.cpp", "dram.h")
 #: What Verilator warns of: the name of the port `interrupt`, and what Yosys writes of arrays that are no power of two
 #: long, and of bounds that a signal cannot reach.
 VERILATE = ("-Wno-SYMRSVDWORD", "-Wno-CASEINCOMPLETE", "-Wno-UNSIGNED", "-Wno-CMPCONST")
-#: Cycles within which a register answers.
-ANSWER = 1000
+#: Cycles within which a register answers; behind a reset the largest memories are cleared first.
+ANSWER = (1 << 18) + 1000
 _INTERRUPT, _LIMIT, _BROKEN = range(3)
 #: Events of a run, as ``struct Event`` of driver.cpp has them: masks have bit u - 1 for unit u; ``running``:
 #: 0, or 1 and the number of the context that has the machine; ``reads`` and ``writes`` count beats of the DRAM.

@@ -38,6 +38,7 @@ def draw(seed: int, number: int = 0, *, side: int = 8) -> Accelerator:
         Rows and columns, those of all cores together, of every other one; the others' may differ.
     """
     rng = random.Random(f"accelerator {seed} {number}")
+    parity = random.Random(f"parity {seed} {number}").random() < 0.5    # of its own, so that others stay as they were
     refused = describe.unserved(Design, ACCELERATOR)
     while True:
         rows, cols = (side, side) if rng.random() < 0.5 else rng.choice(_OBLONG)
@@ -50,7 +51,7 @@ def draw(seed: int, number: int = 0, *, side: int = 8) -> Accelerator:
                 rows % sparse[1] or cols % sparse[1]):
             terms = max(rows * sparse[1] // sparse[0], cols) << rng.randint(0, 1)
             values |= {"sparse": sparse, "block": rng.choice(((1, terms), (terms, terms))), "arithmetic": "hbfp"}
-        values |= {"short_rows": rng.randint(0, values["row_words"])}
+        values |= {"parity": parity, "short_rows": rng.randint(0, values["row_words"])}
         if values["short_rows"] == 1 or values["vector_lanes"] != cols:
             values["short_rows"] = 0
         unserved = refused | describe.unserved(Design, KINDS[values["arithmetic"]].use)

@@ -41,6 +41,7 @@ class Cause(IntEnum):
     REFUSED = 8         # the core or the vector unit refused
     STOPPED = 9
     OVERDUE = 10        # the dispatcher's patience is over
+    PARITY = 11         # a bit in a memory has turned round
 
 
 @dataclass(frozen=True)

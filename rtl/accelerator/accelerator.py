@@ -111,9 +111,11 @@ class Accelerator(Component):
         for name, part in inside.items():
             m.submodules[name] = DomainRenamer("ahead" if name == "fetch" else "units")(part)
         control = parts["control"]
-        m.d.comb += [sync.rst.eq(~self.aresetn), units.rst.eq(~self.aresetn | ~control.running),
-                     ahead.rst.eq(~self.aresetn | ~control.fetches)]
-        self._bus(m, parts, inside)
+        clears = self._clear(m, inside) if system.parity else 0
+        resets = ~self.aresetn | clears if system.parity else ~self.aresetn
+        m.d.comb += [sync.rst.eq(resets), units.rst.eq(resets | ~control.running),
+                     ahead.rst.eq(resets | ~control.fetches)]
+        self._bus(m, parts, inside, clears)
         ports = self._memories(m, inside)
         self._units(m, parts, inside, ports, counters)
         if system.contexts > 1:
@@ -128,15 +130,35 @@ class Accelerator(Component):
             m.d.comb += [inside["load"].places.eq(front.inputs), inside["store"].places.eq(front.outputs)]
         return m
 
-    def _bus(self, m, parts, inside):
-        """Registers, fetch, load and store at their buses."""
+    def _clear(self, m, inside):
+        """Clear all memories, a word of each a cycle, behind a reset; whether that goes on, a register.
+
+        A word that nobody has written would be wrong in half of its granules.
+        """
+        system, begin = self.params, ClockDomain("begin")
+        m.domains += begin
+        longest = max(system.v_words, system.x_pieces, system.w_words, system.p_words)
+        place = Signal(range(longest))
+        clears = Signal(init=1)
+        m.d.comb += [begin.clk.eq(self.aclk), begin.rst.eq(~self.aresetn)]
+        m.d.begin += [place.eq(place + clears), clears.eq(clears & (place != longest - 1))]
+        for name in "vxwp":
+            m.d.comb += [inside[f"{name}_memory"].clears.eq(clears), inside[f"{name}_memory"].place.eq(place)]
+        return clears
+
+    def _bus(self, m, parts, inside, clears):
+        """Registers, fetch, load and store at their buses; while memories are cleared, nothing is taken."""
         registers, reader, writer = parts["registers"], parts["reader"], parts["writer"]
         fetch, load, store = inside["fetch"], inside["load"], inside["store"]
         beat = self.params.beat
         lite = lite_signature(self.params.contexts + self.params.dispatched)
         for part, prefix, bus in ((registers, LITE, lite),
                                   (reader, FULL, read_signature(beat)), (writer, FULL, write_signature(beat))):
-            connect(m, flipped(view(self, bus, prefix)), view(part, bus))
+            outer = view(self, bus, prefix)
+            if part is registers and self.params.parity:
+                outer.arready = Signal(name="arready")
+                m.d.comb += self.s_axil_arready.eq(outer.arready & ~clears)
+            connect(m, flipped(outer), view(part, bus))
         connect(m, fetch.request, reader.fetch)
         connect(m, load.request, reader.load)
         connect(m, store.request, writer.request)
@@ -204,7 +226,7 @@ class Accelerator(Component):
         started = Signal(len(Unit))
         busy = Signal(len(Unit))
         fault = Signal(len(Unit))
-        causes = []
+        causes, broken = [], self._broken(inside) if self.params.parity else {}
         for unit in Unit:
             part, place, offers = inside[unit.name.lower()], unit - 1, issue.to(unit).instruction.valid
             connect(m, issue.to(unit), view(part, unit_signature(Opcode(unit), self.params.extras).flip()))
@@ -213,10 +235,13 @@ class Accelerator(Component):
             refused = part.fault | (inside["core"].error if unit == Unit.MULTIPLY else 0)
             if unit in HOLDING:
                 outside = outside | part.outside
+            kind = Mux(misaligned, Cause.MISALIGNED, Mux(outside, Cause.ADDRESS, Cause.REFUSED))
+            wrong = outside | misaligned | refused
+            if unit in broken:
+                kind, wrong = Mux(broken[unit], Cause.PARITY, kind), wrong | broken[unit]
             cause = Signal.like(control.fault_cause, name=f"cause_{unit.name.lower()}")
             m.d.comb += [
-                fault[place].eq(outside | misaligned | refused),
-                cause.eq(Mux(misaligned, Cause.MISALIGNED, Mux(outside, Cause.ADDRESS, Cause.REFUSED))),
+                fault[place].eq(wrong), cause.eq(kind),
                 started[place].eq(part.begins | issue.nop[place] if unit in HOLDING else issue.taken[place]),
                 busy[place].eq(issue.busy[place] | (offers if unit in HOLDING else 0)),
             ]
@@ -248,6 +273,12 @@ class Accelerator(Component):
             for what, signal in (("completed", issue.completed), ("busy", busy), ("waiting", issue.waiting)):
                 events[f"{unit.name.lower()}_{what}"] = running & signal[unit - 1]
         m.d.comb += counters.events.eq(Cat(events[name] for name in COUNTERS))
+
+    def _broken(self, inside):
+        """Unit -> whether what it has read last of a memory is not what was written."""
+        v, x, w, p = (inside[f"{name}_memory"].broken for name in "vxwp")
+        found = {Unit[name.upper()]: bit for name, bit in zip(VMemory.READERS, v, strict=True)}
+        return found | {Unit.VECTOR: found[Unit.VECTOR] | p, Unit.WEIGHTS: w, Unit.MULTIPLY: x}
 
     def _ring(self, m, parts, front):
         """Descriptors: from the bus to the front of the dispatcher."""

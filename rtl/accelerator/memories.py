@@ -1,7 +1,8 @@
 """The memories V, X, W and P: each has one read port and one write port, which its users share by fixed priority.
 
 Who they are, and who comes first: :data:`hbfp.isa.ports.PORTS`. Where memories have one port, a bank is read or
-written in a cycle: what the other port does keeps it *busy* for this one.
+written in a cycle: what the other port does keeps it *busy* for this one. Where they have parity, each has the ports of
+:func:`~rtl.accelerator.guard.guard_members`, too.
 """
 
 from dataclasses import dataclass
@@ -12,11 +13,11 @@ from amaranth.lib.wiring import In
 
 from hbfp.isa.ports import PATIENT, users
 
-from ..lib.banked import stored
 from ..lib.component import Component
 from ..lib.names import parameter
 from ..lib.pick import pick
 from .control import FIRST_BITS, SIZE_BITS
+from .guard import Memories, guard_members
 from .layouts import (
     ADDRESS_BITS,
     p_layout,
@@ -148,16 +149,21 @@ class VMemory(Component):
         lanes: int = parameter("l")
         contexts: int = parameter("cx", 1)
         memory_banks: int = parameter("mb", 0, rare=True)
+        parity: bool = parameter("parity", False, rare=True)
 
     @staticmethod
     def ports(params):
         return {f"read_{name}": In(v_read(params)) for name in VMemory.READERS} | {
-            f"write_{name}": In(v_write(params)) for name in VMemory.WRITERS} | share_members(params)
+            f"write_{name}": In(v_write(params)) for name in VMemory.WRITERS} | share_members(params) | guard_members(
+            params, len(VMemory.READERS))
 
     def body(self, platform):
         m, params = Module(), self.params
-        ram = stored(m, "ram", params.v_words, bits_of(v_layout(params)), params.lanes, params.memory_banks)
+        memory = Memories(m, self)
         readers = [getattr(self, f"read_{name}") for name in self.READERS]
+        ram = memory("ram", params.v_words, bits_of(v_layout(params)), params.lanes, params.memory_banks,
+                     readers=Cat(port.en & port.grant for port in readers))
+        memory.watch()
         writers = [getattr(self, f"write_{name}") for name in self.WRITERS]
         writes, w_addr, chosen = arbitrate(m, "write", writers, params.v_words, share=self)
         reads, r_addr, _ = arbitrate(m, "read", readers, params.v_words, share=self,
@@ -195,21 +201,26 @@ class XMemory(Component):
         spread: int = parameter("sp", 1, rare=True)
         contexts: int = parameter("cx", 1)
         memory_banks: int = parameter("mb", 0, rare=True)
+        parity: bool = parameter("parity", False, rare=True)
         word_pieces: int = parameter("wp", 1, rare=True)
         row_pieces: int = parameter("rp", 1, rare=True)
 
     @staticmethod
     def ports(params):
-        return {"read": In(x_read(params)), "write": In(x_write(params)), **share_members(params)}
+        return {"read": In(x_read(params)), "write": In(x_write(params)), **share_members(params),
+                **guard_members(params)}
 
     def body(self, platform):
         m, params = Module(), self.params
+        memory = Memories(m, self)
         if params.spread > 1:
-            self._side_by_side(m)
+            self._side_by_side(m, memory)
+            memory.watch()
             return m
         rows, parts, each = params.word_pieces, params.row_pieces, params.word_pieces * params.row_pieces
         words, low = params.x_words * parts, (each - 1).bit_length()
-        ram = stored(m, "ram", words // each, bits_of(x_piece_layout(params)) * each, parts, params.memory_banks)
+        ram = memory("ram", words // each, bits_of(x_piece_layout(params)) * each, parts, params.memory_banks)
+        memory.watch()
         writes, w_addr, _ = arbitrate(m, "write", [self.write], words, each, share=self)
         reads, r_addr, _ = arbitrate(m, "read", [self.read], words, each, share=self,
                                      busy=busy_with(writes, w_addr, params.memory_banks, each))
@@ -226,7 +237,7 @@ class XMemory(Component):
                      ram.w_en.eq(w_en), ram.w_addr.eq(w_addr), ram.w_data.eq(w_data)]
         return m
 
-    def _side_by_side(self, m):
+    def _side_by_side(self, m, memory):
         """Rows that a sparse row has in memories side by side, which are read together.
 
         The row that was asked for comes first: where it is the first of a sparse row, all are in order. With more rows
@@ -243,7 +254,7 @@ class XMemory(Component):
         with m.If(reads):
             m.d.sync += place.eq(r_addr[skip:])
         for number in range(line // each):
-            ram = stored(m, f"ram{number}", pieces // line, bits_of(x_piece_layout(params)) * each, parts,
+            ram = memory(f"ram{number}", pieces // line, bits_of(x_piece_layout(params)) * each, parts,
                          params.memory_banks)
             mine = writes & (w_addr[inner:low] == number)
             m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(r_addr[low:]), ram.w_addr.eq(w_addr[low:]),
@@ -305,18 +316,21 @@ class WMemory(Component):
         index: int = parameter("ix", 0, rare=True)
         contexts: int = parameter("cx", 1)
         single: bool = parameter("single", False, rare=True)
+        parity: bool = parameter("parity", False, rare=True)
 
     @staticmethod
     def ports(params):
         scalers = WMemory.SCALERS if params.exponent else ()
         return {"read": In(w_read(params))} | {f"write_{name}": In(w_write(params)) for name in WMemory.WRITERS} | {
             f"scales_{name}": In(w_scales_write(params)) for name in scalers} | (
-            {"index_convert": In(w_index_write(params))} if params.index else {}) | share_members(params)
+            {"index_convert": In(w_index_write(params))} if params.index else {}) | share_members(
+            params) | guard_members(params)
 
     def body(self, platform):
         m, params = Module(), self.params
         rows, packed, height = params.w_words, params.packed, params.height
-        ram = stored(m, "ram", rows // packed, bits_of(w_layout(params)), packed, params.single)
+        memory = Memories(m, self)
+        ram = memory("ram", rows // packed, bits_of(w_layout(params)), packed, params.single)
         low, segment = (packed - 1).bit_length(), (height - 1).bit_length()
         waits, busy = self._waits(low, segment) if params.single else (None, {})
         reads, row, _ = arbitrate(m, "read", [self.read], rows, share=self, busy=waits)
@@ -329,25 +343,26 @@ class WMemory(Component):
         m.d.comb += [ram.r_en.eq(reads & ~row[:low].any()), ram.r_addr.eq(row[low:]),
                      self.read.data.as_value().eq(found)]
         if params.index:
-            self._indices(m, reads, row)
+            self._indices(m, memory, reads, row)
         written = [(ram, "write", self.WRITERS, packed)]
         if params.exponent:
-            scales = stored(m, "scales", rows // height, bits_of(w_scales_layout(params)), banks=params.single)
+            scales = memory("scales", rows // height, bits_of(w_scales_layout(params)), banks=params.single)
             m.d.comb += [scales.r_en.eq(reads & ~row[:segment].any()), scales.r_addr.eq(row[segment:]),
                          self.read.scales.as_value().eq(scales.r_data)]
             written.append((scales, "scales", self.SCALERS, height))
-        for memory, name, who, step in written:
+        memory.watch()
+        for each, name, who, step in written:
             ports = [getattr(self, f"{name}_{writer}") for writer in who]
             writes, w_addr, chosen = arbitrate(m, name, ports, rows, step, self, busy.get(name))
             mask = choose(ports, chosen, "mask") & writes.replicate(packed) if name == "write" else writes
-            m.d.comb += [memory.w_en.eq(mask), memory.w_addr.eq(w_addr),
-                         memory.w_data.eq(choose(ports, chosen, "data"))]
+            m.d.comb += [each.w_en.eq(mask), each.w_addr.eq(w_addr),
+                         each.w_data.eq(choose(ports, chosen, "data"))]
         return m
 
-    def _indices(self, m, reads, row):
+    def _indices(self, m, memory, reads, row):
         """Places of sparse weights in their groups, which convert alone writes."""
         params = self.params
-        ram = stored(m, "index", params.w_words, bits_of(w_index_layout(params)), banks=params.single)
+        ram = memory("index", params.w_words, bits_of(w_index_layout(params)), banks=params.single)
         writes, w_addr, _ = arbitrate(m, "index", [self.index_convert], params.w_words, share=self)
         m.d.comb += [ram.r_en.eq(reads), ram.r_addr.eq(row), self.read.index.as_value().eq(ram.r_data),
                      ram.w_en.eq(writes), ram.w_addr.eq(w_addr), ram.w_data.eq(self.index_convert.data)]
@@ -394,18 +409,23 @@ class PMemory(Component):
         lanes: int = parameter("l")
         contexts: int = parameter("cx", 1)
         single: bool = parameter("single", False, rare=True)
+        parity: bool = parameter("parity", False, rare=True)
 
     @staticmethod
     def ports(params):
-        return {"read": In(p_read()), "write": In(p_write(params)), **share_members(params)}
+        return {"read": In(p_read()), "write": In(p_write(params)), **share_members(params),
+                **guard_members(params)}
 
     def body(self, platform):
         m, params = Module(), self.params
         each = params.lanes // 2    # instructions of a beat
+        memory = Memories(m, self)
         if params.single:
-            self._narrow(m, each)
+            self._narrow(m, memory, each)
+            memory.watch()
             return m
-        ram = stored(m, "ram", params.p_words // each, bits_of(p_layout(params)))
+        ram = memory("ram", params.p_words // each, bits_of(p_layout(params)))
+        memory.watch()
         low = (each - 1).bit_length()
         place = Signal(range(each))
         writes, w_addr, _ = arbitrate(m, "write", [self.write], params.p_words // each, share=self)
@@ -417,10 +437,10 @@ class PMemory(Component):
                      ram.w_en.eq(writes), ram.w_addr.eq(w_addr), ram.w_data.eq(self.write.data)]
         return m
 
-    def _narrow(self, m, each):
+    def _narrow(self, m, memory, each):
         """A word for each of so many instructions of a beat."""
         params, turn = self.params, Signal(range(each))
-        ram = stored(m, "ram", params.p_words, bits_of(p_layout(params)) // each, banks=1)
+        ram = memory("ram", params.p_words, bits_of(p_layout(params)) // each, banks=1)
         _, w_addr, _ = arbitrate(m, "write", [self.write], params.p_words // each, share=self,
                                  busy=lambda port: ~turn.all())
         reads, r_addr, _ = arbitrate(m, "read", [self.read], params.p_words, share=self,

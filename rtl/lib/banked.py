@@ -29,6 +29,7 @@ class Banked:
         # A bank of one word has no address, and a wire has at least one bit.
         self.w_addr, self.r_addr = (Signal(range(max(words, 2 * banks)), name=f"{name}_{way}_addr") for way in "wr")
         data = []
+        self.banks = []    # of each, whether it is read, and what it gives
         for bank in range(banks):
             ram = m.submodules[f"{name}{bank}"] = Ram(words // banks, width, granules, single=True)
             writes, reads = Signal(name=f"{name}_writes{bank}"), Signal(name=f"{name}_reads{bank}")
@@ -37,6 +38,7 @@ class Banked:
                          ram.w_en.eq(Mux(writes, self.w_en, 0)), ram.w_data.eq(self.w_data),
                          ram.addr.eq(Mux(writes, self.w_addr[low:], self.r_addr[low:]))]
             data.append(ram.r_data)
+            self.banks.append((reads, ram.r_data))
         if banks == 1:
             m.d.comb += self.r_data.eq(data[0])
             return

@@ -1,7 +1,7 @@
 """The Verilated accelerators that tests share: 8 x 8 with small memories, built for a quick build.
 
-The vector unit of one has fewer lanes than columns, which share evaluators, and its memories have one port; that of the
-other has as many of all, and memories of two ports.
+The vector unit of one has fewer lanes than columns, which share evaluators, and its memories have one port, and parity;
+that of the other has as many of all, and memories of two ports, without parity.
 """
 
 from dataclasses import replace
@@ -17,11 +17,11 @@ from hbfp.system import Accelerator
 ACCELERATOR = Accelerator(
     core=Design(rows=8, cols=8, depth=32, format=HBFPFormat(mantissa=8, block=(1, 8))), x_words=128, w_words=128,
     v_words=256, p_words=64, row_words=4, vector_rows=4, vector_lanes=4, function_lanes=2, memory_banks=2,
-    reads=3, burst=6)
+    reads=3, burst=6, parity=True)
 #: The same with two contexts, memories of which four sixteenths are enough for a random program, and a gated clock.
 TWO = replace(ACCELERATOR, core=replace(ACCELERATOR.core, weight_clock="gated"), x_words=256, w_words=256,
               v_words=256, p_words=128, contexts=2, vector_lanes=8, function_lanes=8, memory_banks=0, reads=8,
-              burst=16)
+              burst=16, parity=False)
 #: The same with a dispatcher, and a ring of descriptors.
 DISPATCHED = replace(TWO, dispatch=16, dispatch_batch=4, dispatch_ring=True)
 LEVEL = "-O0"

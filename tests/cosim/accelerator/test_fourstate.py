@@ -127,6 +127,38 @@ def test_nothing_is_undefined_when_programs_are_stopped(tmp_path):
     assert values[-8:] == [ERROR, Cause.STOPPED] * 4
 
 
+#: Words of V of which a part is written, and read as a whole.
+PARTLY = Program(accelerator=ACCELERATOR, limit=4096, memory=[Region(0, bytes(range(64)))], instructions=[
+    Instruction(Opcode.LOAD, ONE | {"elements": 1, "count0": 4, "dram0": 12, "buffer0": 8, "run": 3}),
+    Instruction(Opcode.STORE, ONE | {"elements": 1, "count0": 4, "dram0": 12, "buffer0": 1, "run": 3, "offset": 1024},
+                (Wait(Unit.LOAD, 1),)), Instruction(Opcode.HALT, {})])
+
+
+def watched(text):
+    """The Verilog with a look at what its memories say of parity, which a condition would take for no."""
+    told = ", ".join(re.findall(r"\.broken\((\w+)\)", text))
+    head, top, tail = text.partition("module hbfp_accelerator")
+    return head + top + tail.replace("endmodule", f"always @(posedge aclk) if (aresetn && ^{{{told}}} === 1'bx)\n"
+                                     "$display(\"broken is undefined\");\nendmodule", 1)
+
+
+def uncleared(text):
+    """Without the clearing of memories behind a reset."""
+    assert text.count("clears = 1'h1") == text.count("clears <= 1'h1") == 1
+    return watched(text.replace("clears = 1'h1", "clears = 1'h0").replace("clears <= 1'h1", "clears <= 1'h0"))
+
+
+def test_what_nobody_wrote_has_parity(tmp_path):
+    """Words are read of which a part was written: they are no error, and nothing is undefined, as memories are cleared.
+    """
+    values, words, _ = simulate(ACCELERATOR, PARTLY, runs(PARTLY, ACCELERATOR), tmp_path, pauses=40, change=watched)
+    last = named(values[-len(own(ACCELERATOR, 0)):], own(ACCELERATOR, 0))
+    assert (last["status"], last["cause"]) == (DONE, 0)
+    assert words[256:].tobytes()[:48] == bytes(range(48))
+    with pytest.raises(AssertionError, match="^broken is undefined"):
+        simulate(ACCELERATOR, PARTLY, runs(PARTLY, ACCELERATOR), tmp_path, pauses=40, change=uncleared)
+
+
 def planted(value):
     """The bench with something else in the place of data that are written."""
     text = BENCH.read_text()

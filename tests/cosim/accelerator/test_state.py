@@ -10,6 +10,7 @@ from cosim.accelerator.state import StateDevice
 from cosim.emit import emit_accelerator
 from golden.machine.machine import Machine
 from golden.machine.random_programs import random_program
+from hbfp.isa.instructions import Unit
 from hbfp.isa.registers import Cause
 from tests.cases import sweep
 
@@ -70,19 +71,59 @@ def run_to(device, program, cycles):
 
 
 def test_a_bit_that_turns_round_is_seen(built):
-    """In some words of V it comes to DRAM; in the limit it is an error."""
+    """In some words of V it comes to DRAM where there is no parity; in the limit it is an error."""
     device, program, dram = built
-    words, wrong = state(device, "v_memory.ram0.contents"), 0
+    words, wrong = state(device, "v_memory.ram0.contents" if program.accelerator.single else "v_memory.ram.contents"), 0
     for word in range(0, words.places, words.places // 8):
         run_to(device, program, 1500)
         words.flip(word, 77)
         assert device.run(100_000)
-        wrong += differs(device, program, dram) > 0
+        if program.accelerator.parity:
+            wrong += ended(device) == (4, Cause.PARITY)
+        else:
+            wrong += differs(device, program, dram) > 0
     assert wrong > 0
     run_to(device, program, 200)
     limit = state(device, "registers.limit" if device.contexts == 1 else "registers.limit_0")
     limit.flip(0, program.limit.bit_length() - 1)
-    assert device.run(100_000) and (read(device, "status"), read(device, "cause")) == (4, Cause.ADDRESS)
+    assert device.run(100_000) and ended(device) == (4, Cause.ADDRESS)
+
+
+def ended(device):
+    """How the program has ended."""
+    return read(device, "status"), read(device, "cause")
+
+
+#: Who reads a memory.
+READERS = {"v": {Unit.CONVERT, Unit.VECTOR, Unit.STORE, Unit.DRAIN}, "x": {Unit.MULTIPLY}, "w": {Unit.WEIGHTS},
+           "p": {Unit.VECTOR}}
+
+
+@pytest.mark.parametrize("memory", READERS)
+def test_no_bit_of_a_memory_turns_round_in_silence(built, memory):
+    """Of words, of the bits of parity, and of what was read: DRAM is golden, or the program ends with its cause.
+
+    The instruction is one of a unit that reads this memory. Behind a reset the program runs as ever.
+    """
+    device, program, dram = built
+    if not program.accelerator.parity:
+        pytest.skip("no parity")
+    states = [each for each in device.states if each.part == f"{memory}_memory" and (
+        each.places > 1 or each.name.endswith("r_data"))]
+    pick, told = np.random.default_rng(ord(memory)), dict.fromkeys({each.places > 1 for each in states}, 0)
+    for number in range(24):
+        each = states[number % len(states)]
+        run_to(device, program, int(pick.integers(100, 1900)))
+        for word in range(each.places) if number < 12 else [int(pick.integers(each.places))]:
+            each.flip(word, int(pick.integers(each.bits)))
+        assert device.run(100_000)
+        if (how := ended(device)) == (4, Cause.PARITY):
+            told[each.places > 1] += 1
+            assert program.instructions[read(device, "error_pc")].unit in READERS[memory]
+        else:
+            assert how == (2, 0) and differs(device, program, dram) == 0
+    assert min(told.values()) > 0, told
+    assert execute_anew(device, program, lambda: None).cause is None and differs(device, program, dram) == 0
 
 
 def test_states_are_registers_and_memories(built):

@@ -52,6 +52,7 @@ OTHERS = {
     "dispatch_batch": (4, _CONTEXTS | _DISPATCHED),
     "dispatch_ring": (True, _CONTEXTS | _DISPATCHED | {"ring", "reader"}),
     "arrays": (2, {"arrays", "array_core"}),
+    "parity": (True, {"x_memory", "w_memory", "v_memory", "p_memory"}),
 }
 #: Option -> what it takes beside it.
 BESIDE = {"contexts": {"p_words": 64}, "dispatch": {"contexts": 2}, "dispatch_batch": {"contexts": 2, "dispatch": 4},
