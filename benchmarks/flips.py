@@ -1,6 +1,7 @@
 """Single bits that turn round in a running accelerator: what comes of them, by the part that they are in.
 
     python -m benchmarks.flips --count 250                  # bits of each part; --json flips.json
+    python -m benchmarks.flips --parity                     # the same machine, memories with parity
 
 A small accelerator runs random programs on Verilator. In a cycle of each run one bit of a register or a memory turns
 round: every part has as many runs, and in it every bit and every cycle has the same chance. *Masked*: the program ends,
@@ -12,6 +13,7 @@ a bit that is drawn from all of them, each part counting by its bits.
 import argparse
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -44,8 +46,8 @@ _DONE = 2
 class Run:
     """A program, how many cycles it takes, and what it leaves in DRAM."""
 
-    def __init__(self, device, seed):
-        self.device, self.program = device, random_program(SYSTEM, seed, INSTRUCTIONS)
+    def __init__(self, device, system, seed):
+        self.device, self.program = device, random_program(system, seed, INSTRUCTIONS)
         machine = Machine(self.program)
         machine.run()
         self.known, self.data = machine.dram.defined[:, 0], machine.dram.data
@@ -83,13 +85,13 @@ class Run:
         return verdict
 
 
-def measured(count, seed, console):
+def measured(system, count, seed, console):
     """A row for each part, and one for all."""
-    manifest, memory = emit_accelerator(SYSTEM), np.zeros(1 << 18, np.uint8)
+    manifest, memory = emit_accelerator(system), np.zeros(1 << 18, np.uint8)
     pick, rows = random.Random(seed), {}
-    with StateDevice(manifest.verilog, manifest.top, beat=SYSTEM.beat, memory=memory, burst=SYSTEM.burst) as device:
-        device.set_timing(Timing(10, SYSTEM.beat))
-        runs = [Run(device, seed) for seed in range(PROGRAMS)]
+    with StateDevice(manifest.verilog, manifest.top, beat=system.beat, memory=memory, burst=system.burst) as device:
+        device.set_timing(Timing(10, system.beat))
+        runs = [Run(device, system, seed) for seed in range(PROGRAMS)]
         for part in track(sorted({each.part for each in device.states}), "parts", console=console, transient=True):
             states = [each for each in device.states if each.part == part]
             sizes = [each.bits * each.places for each in states]
@@ -108,9 +110,10 @@ def main():
     parser = argparse.ArgumentParser(prog="python -m benchmarks.flips", description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=250, help="bits of each part (default 250)")
     parser.add_argument("--seed", type=int, default=0, help="which of them (default 0)")
+    parser.add_argument("--parity", action="store_true", help="of the machine whose memories have parity")
     parser.add_argument("--json", type=Path, help="also write the figures there")
     args, console = parser.parse_args(), Console()
-    rows = measured(args.count, args.seed, console)
+    rows = measured(replace(SYSTEM, parity=args.parity), args.count, args.seed, console)
     table = Table("part", "bits", *(f"{name}, %" for name in VERDICTS))
     for row in rows.values():
         table.add_row(row["title"], f"{row['bits']:,}", *(f"{row[name]:.1f}" for name in VERDICTS))
