@@ -18,6 +18,20 @@ int hbfp_put(struct hbfp_device *device, uint32_t context, uint32_t address, uin
     return io->write(io->self, address + context * HBFP_CONTEXT_SPAN, value) ? HBFP_E_BUS : HBFP_OK;
 }
 
+int hbfp_store(const struct hbfp_io *io, size_t place, const void *from, size_t bytes)
+{
+    if (!io->memory) return io->put(io->self, place, from, bytes) ? HBFP_E_BUS : HBFP_OK;
+    hbfp_copy(io->memory + place, from, bytes);
+    return HBFP_OK;
+}
+
+int hbfp_fetch(const struct hbfp_io *io, size_t place, void *to, size_t bytes)
+{
+    if (!io->memory) return io->get(io->self, place, to, bytes) ? HBFP_E_BUS : HBFP_OK;
+    hbfp_copy(to, io->memory + place, bytes);
+    return HBFP_OK;
+}
+
 int hbfp_halt(struct hbfp_device *device, uint32_t context)
 {
     uint32_t status = 0;
@@ -46,7 +60,8 @@ static int expect(struct hbfp_device *device, uint32_t address, uint32_t wanted,
 int hbfp_open(struct hbfp_device *device, const struct hbfp_io *io)
 {
     int error;
-    if (!device || !io || !io->read || !io->write || !io->memory || io->address % HBFP_PAGE) return HBFP_E_ARGUMENT;
+    if (!device || !io || !io->read || !io->write || io->address % HBFP_PAGE) return HBFP_E_ARGUMENT;
+    if (!io->memory && (!io->put || !io->get)) return HBFP_E_ARGUMENT;
     device->io = io;
     device->interrupts = device->taken = 0;
     device->address = device->found = device->wanted = 0;

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from hbfp.program import Program
 from hbfp.system import Accelerator, Share
 
 from . import library
-from .transport import Transport
+from .transport import Distant, Transport
 
 #: Reads of the status, each behind a sleep, after which a wait gives up, if nothing else is asked for.
 PATIENCE = 1_000_000
@@ -56,12 +56,13 @@ class Device:
 
     Parameters
     ----------
-    transport : Transport
+    transport : Transport or Distant
         The way to it; the device closes it.
     accelerator : Accelerator
         What it is.
     interrupts : bool
-        Whether programs raise the interrupt, which a wait for it sleeps until; else it polls.
+        Whether programs raise the interrupt, which a wait for it sleeps until; else it polls, as it always does over a
+        distant way, on whose board the interrupt is another CPU's.
     further : sequence of Path
         C files that are compiled into the library, whose functions :meth:`call` calls.
 
@@ -73,19 +74,21 @@ class Device:
         If the C library cannot be compiled.
     """
 
-    def __init__(self, transport: Transport, accelerator: Accelerator, *, interrupts: bool = True,
+    def __init__(self, transport: Transport | Distant, accelerator: Accelerator, *, interrupts: bool = True,
                  further: Sequence[Path] = ()) -> None:
         self.transport, self.accelerator = transport, accelerator
         self._library = library.load(library.build(accelerator, *further))
         self._names = {code: name for name, code in library.errors().items()}
         self._raised: BaseException | None = None
         self._device = library.device_type(accelerator.contexts)()
-        none = library.SYNC()
+        memory: np.ndarray | None = getattr(transport, "memory", None)
+        where, size = (None, cast(Distant, transport).size) if memory is None else (memory.ctypes.data, len(memory))
         self._io = library.Io(None, library.READ(self._read), library.WRITE(self._write), library.SLEEP(self._sleep),
-                              none, transport.memory.ctypes.data, transport.address, len(transport.memory))
+                              library.SYNC(), where, transport.address, size, library.COPY(self._put),
+                              library.COPY(self._get))
         self.end = 0
         self.call("hbfp_open", ctypes.byref(self._device), ctypes.byref(self._io))
-        self.call("hbfp_interrupts", ctypes.byref(self._device), int(interrupts))
+        self.call("hbfp_interrupts", ctypes.byref(self._device), int(interrupts and memory is not None))
 
     @property
     def handles(self) -> tuple[Any, Any]:
@@ -106,6 +109,20 @@ class Device:
             return self.transport.write(address, value)
         except BaseException as error:
             return self._failed(error)
+
+    def _put(self, _, place, data, size):
+        try:
+            self.transport.put(place, ctypes.string_at(data, size))
+        except BaseException as error:
+            return self._failed(error)
+        return 0
+
+    def _get(self, _, place, data, size):
+        try:
+            ctypes.memmove(data, self.transport.get(place, size), size)
+        except BaseException as error:
+            return self._failed(error)
+        return 0
 
     def _sleep(self, _):
         try:

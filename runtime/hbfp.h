@@ -19,7 +19,7 @@ extern "C" {
     X(OK, "no error") \
     X(ARGUMENT, "an argument is none that this call takes") \
     X(DEVICE, "no accelerator answers at this address") \
-    X(BUS, "a register could not be read or written") \
+    X(BUS, "a register or the memory could not be read or written") \
     X(VERSION, "made for another version of registers, instructions or program files") \
     X(FORMAT, "no program file, or one without index.bin: write it anew") \
     X(DAMAGED, "the program file is damaged: its check sum differs") \
@@ -54,6 +54,8 @@ struct hbfp_io {
     uint8_t *memory;                        /* where the CPU sees the DRAM that programs may have, */
     uint64_t address;                       /* and where the accelerator does: a multiple of 4096 */
     size_t bytes;
+    int (*put)(void *self, size_t place, const void *from, size_t bytes);    /* where memory is NULL: bytes into it, */
+    int (*get)(void *self, size_t place, void *to, size_t bytes);            /* and out of it; 0 if it went well */
 };
 
 /* An accelerator. What is here is for the library; address, found and wanted say more of the last error: of MACHINE,

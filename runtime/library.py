@@ -61,12 +61,13 @@ READ = ctypes.CFUNCTYPE(_NUMBER, _POINTER, _U32, ctypes.POINTER(_U32))
 WRITE = ctypes.CFUNCTYPE(_NUMBER, _POINTER, _U32, _U32)
 SLEEP = ctypes.CFUNCTYPE(None, _POINTER)
 SYNC = ctypes.CFUNCTYPE(None, _POINTER, _NUMBER)
+COPY = ctypes.CFUNCTYPE(_NUMBER, _POINTER, _SIZE, _POINTER, _SIZE)
 
 
 class Io(ctypes.Structure):
     """``struct hbfp_io``."""
     _fields_ = [("self", _POINTER), ("read", READ), ("write", WRITE), ("sleep", SLEEP), ("sync", SYNC),
-                ("memory", _POINTER), ("address", ctypes.c_uint64), ("bytes", _SIZE)]
+                ("memory", _POINTER), ("address", ctypes.c_uint64), ("bytes", _SIZE), ("put", COPY), ("get", COPY)]
 
 
 def device_type(contexts: int) -> type[ctypes.Structure]:

@@ -60,13 +60,13 @@ int hbfp_load(struct hbfp_program *program, struct hbfp_device *device, uint32_t
     for (uint32_t i = 0; i < HBFP_ARGUMENTS; ++i)
         program->arguments[i] = i < arguments ? hbfp_word(index, at + i) : 0;
     at += arguments;
-    hbfp_copy(io->memory + place, program->file.instructions, program->file.instruction_bytes);
-    for (uint32_t i = 0; i < regions; ++i) {
+    error = hbfp_store(io, place, program->file.instructions, program->file.instruction_bytes);
+    for (uint32_t i = 0; !error && i < regions; ++i) {
         uint32_t address = hbfp_word(index, at + 2u * i), size = hbfp_word(index, at + 2u * i + 1u);
-        hbfp_copy(io->memory + program->base + address, from, size);
+        error = hbfp_store(io, program->base + address, from, size);
         from += size;
     }
-    return HBFP_OK;
+    return error;
 }
 
 int hbfp_argument(struct hbfp_program *program, uint32_t number, uint32_t value)

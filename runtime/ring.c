@@ -63,12 +63,12 @@ int hbfp_lay(struct hbfp_ring *ring, uint32_t input, uint32_t output, uint32_t t
         if (error) return error;
         if (((ring->tail - ring->head) & NUMBERS) == 1u << ring->log) return HBFP_E_FULL;
     }
-    const uint32_t words[3] = {input, output, tag}, last = check(words, ring->tail);
-    uint8_t *at = ring->device->io->memory + ring->place + (size_t)(ring->tail & ((1u << ring->log) - 1u)) * ring->beat;
-    hbfp_copy(at, words, sizeof words);
-    hbfp_copy(at + sizeof words, &last, sizeof last);
-    ring->tail = (ring->tail + 1u) & NUMBERS;
-    return HBFP_OK;
+    uint32_t words[4] = {input, output, tag};
+    words[3] = check(words, ring->tail);
+    size_t at = ring->place + (size_t)(ring->tail & ((1u << ring->log) - 1u)) * ring->beat;
+    int error = hbfp_store(ring->device->io, at, words, sizeof words);
+    if (!error) ring->tail = (ring->tail + 1u) & NUMBERS;
+    return error;
 }
 
 int hbfp_tell(struct hbfp_ring *ring)

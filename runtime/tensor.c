@@ -57,11 +57,11 @@ static int move(struct hbfp_program *program, const char *name, uint32_t further
     uint32_t last = tensor.row * (tensor.rows - 1u) + 4u * tensor.elements;
     if (address > limit || last > limit - address) return HBFP_E_ARGUMENT;
     const struct hbfp_io *io = program->device->io;
-    uint8_t *at = io->memory + program->base + address;
+    size_t at = program->base + address, bytes = 4u * (size_t)tensor.elements;
     if (out && io->sync) io->sync(io->self, 0);
-    for (uint32_t row = 0; row < tensor.rows; ++row, at += tensor.row, array += 4u * (size_t)tensor.elements)
-        hbfp_copy(out ? array : at, out ? at : array, 4u * (size_t)tensor.elements);
-    return HBFP_OK;
+    for (uint32_t row = 0; !error && row < tensor.rows; ++row, at += tensor.row, array += bytes)
+        error = out ? hbfp_fetch(io, at, array, bytes) : hbfp_store(io, at, array, bytes);
+    return error;
 }
 
 int hbfp_write(struct hbfp_program *program, const char *name, uint32_t further, const void *values, size_t count)

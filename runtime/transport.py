@@ -1,4 +1,7 @@
-"""How a program on this machine reaches an accelerator: what every way has, and the one over mapped memory."""
+"""How a program on this machine reaches an accelerator: what every way has, and the one over mapped memory.
+
+Another one is ``bridge.Litex``, over a serial line.
+"""
 
 import ctypes
 import mmap
@@ -13,17 +16,14 @@ import numpy as np
 REGISTERS = 4096
 
 
-class Transport(Protocol):
-    """Registers, DRAM and the interrupt of an accelerator.
+class Way(Protocol):
+    """Registers and the interrupt of an accelerator.
 
     Attributes
     ----------
-    memory : ndarray of uint8
-        The DRAM that programs may have, contiguous.
     address : int
-        Where the accelerator sees its first byte, a multiple of 4096.
+        Where the accelerator sees the first byte of the DRAM that programs may have, a multiple of 4096.
     """
-    memory: np.ndarray
     address: int
 
     def read(self, address: int) -> int:
@@ -37,6 +37,34 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Let go of all."""
+
+
+class Transport(Way, Protocol):
+    """And its DRAM where this machine sees it.
+
+    Attributes
+    ----------
+    memory : ndarray of uint8
+        The DRAM that programs may have, contiguous.
+    """
+    memory: np.ndarray
+
+
+class Distant(Way, Protocol):
+    """And its DRAM where this machine does not see it: bytes of it are sent; and there is no interrupt.
+
+    Attributes
+    ----------
+    size : int
+        Bytes of the DRAM that programs may have.
+    """
+    size: int
+
+    def put(self, place: int, data: bytes) -> None:
+        """Write bytes from a place in it on."""
+
+    def get(self, place: int, size: int) -> bytes:
+        """Bytes from a place in it on."""
 
 
 class Mapped:

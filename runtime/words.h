@@ -47,6 +47,9 @@ static inline void hbfp_copy(void *to, const void *from, size_t bytes)
     for (; bytes; --bytes) *target++ = *source++;
 }
 
+/* Bytes into the DRAM, from a place in it on, and out of it. */
+int hbfp_store(const struct hbfp_io *io, size_t place, const void *from, size_t bytes);
+int hbfp_fetch(const struct hbfp_io *io, size_t place, void *to, size_t bytes);
 int hbfp_get(struct hbfp_device *device, uint32_t context, uint32_t address, uint32_t *value);
 int hbfp_put(struct hbfp_device *device, uint32_t context, uint32_t address, uint32_t value);
 int hbfp_halt(struct hbfp_device *device, uint32_t context);

@@ -76,7 +76,7 @@ MAY = {
 ONLY = {"torch": {"golden/gpu", "golden/ops", "golden/nn", "golden/lower", "golden/study", "golden/perf/pods",
                   "golden/vision.py", "benchmarks", "tests"},
         "torchvision": {"golden/vision.py"}, "triton": {"golden/gpu", "benchmarks", "tests"},
-        "litex": {"gen/soc"}, "litedram": {"gen/soc"}, "migen": {"gen/soc"},
+        "litex": {"gen/soc", "runtime/bridge.py", "cosim/system"}, "litedram": {"gen/soc"}, "migen": {"gen/soc"},
         "amaranth": {"rtl", "gen", "tests", "benchmarks"}, "cocotb": {"cosim", "tests"},
         "filelock": {"hbfp"}, "platformdirs": {"hbfp"}}
 

@@ -5,7 +5,8 @@ DRAM and its interrupt, as it does on a board. MODEL is as for python -m cosim r
 C recognises the 360 test images of the digits (runtime/examples/digits.c): how many are right, and the cycles. With
 --cpu that program is firmware of PicoRV32, a RISC-V CPU in Verilog beside the accelerator: bus and memory of both are
 simulated, too. It needs the extra cpu. With --soc it is firmware of VexRiscv in the system of python -m gen soc, whose
-bus, SDRAM controller and serial line are LiteX's, before a model of the SDRAM. That needs the extra soc, too.
+bus, SDRAM controller and serial line are LiteX's, before a model of the SDRAM. That needs the extra soc, too. With
+--soc --bridge a host drives the accelerator of that system by hbfp.Device, through litex_server and LiteX's bridge.
 """
 
 import argparse
@@ -40,6 +41,7 @@ examples:
   python -m cosim board --rows 8 --block 1,8              digits, by a program in C
   python -m cosim board --rows 8 --block 1,8 --cpu        the same program on a simulated CPU
   python -m cosim board --rows 8 --block 1,8 --soc        the same with VexRiscv, LiteX's bus and SDRAM controller
+  python -m cosim board --rows 8 --block 1,8 --soc --bridge    the same by a host, over TCP and a serial line
   python -m cosim board cnn --rows 8 --block 1,8 --poll   another network; the status is polled
 """
 #: The network that the program in C is for.
@@ -58,6 +60,7 @@ def make_parser() -> Parser:
     group.add_argument("--poll", action="store_true", help="poll the status in place of waiting for the interrupt")
     group.add_argument("--cpu", action="store_true", help=f"let a simulated CPU run the program in C ({DIGITS} alone)")
     group.add_argument("--soc", action="store_true", help="let the CPU of a system of LiteX do that, with an SDRAM")
+    group.add_argument("--bridge", action="store_true", help="with --soc: let a host do it, by litex_server")
     group.add_argument("--program", metavar="FILE", help="also keep the program, as a board takes it")
     group.add_argument("--json", metavar="FILE", help="also write the results there")
     group.add_argument("--quiet", action="store_true", help="no progress bars")
@@ -72,6 +75,8 @@ def prepare(args: argparse.Namespace) -> Callable[[], int]:
     for name in ("cpu", "soc"):
         if getattr(args, name) and args.model != DIGITS:
             raise OptionError(f"--{name} must be given with {DIGITS} alone, for which the firmware is")
+    if args.bridge and not args.soc:
+        raise OptionError("--bridge must be given with --soc, whose bridge it is")
     if args.soc:
         for name, usual in (("cpu", False), ("latency", LATENCY), ("bandwidth", None)):
             if getattr(args, name) != usual:
@@ -94,7 +99,7 @@ def _work(args, accelerator, timing):
         bar("generate")
         building = bar("build the model")
         if args.cpu or args.soc:
-            total, told = _on_cpu(lowered, not args.poll, None if args.soc else timing, building)
+            total, told = _on_cpu(args, lowered, timing, building)
         else:
             with Simulated(accelerator, room(program)[0], timing=timing, progress=building) as board:
                 bar("run")
@@ -129,12 +134,16 @@ def _digits(board, lowered, interrupts):
     return _total(lowered, scores), {"cycles": found.cycles, "images": found.images, "right": found.right}
 
 
-def _on_cpu(lowered, interrupts, timing, progress):
-    """What they say of the digits, by that program as firmware; without a timing in a system of LiteX."""
-    from ..system import run, soc
+def _on_cpu(args, lowered, timing, progress):
+    """What they say of the digits, by that program as firmware, or by a host over the bridge of a system of LiteX."""
+    from ..system import bridged, run, soc
 
-    recognised = soc.recognise if timing is None else partial(run.recognise, timing=timing)
-    ran = recognised(lowered.program, *_images(), interrupts=interrupts, progress=progress)
+    images, classes = _images()
+    if args.bridge:
+        ran = bridged.recognise(lowered.program, images, progress=progress)
+    else:
+        recognised = soc.recognise if args.soc else partial(run.recognise, timing=timing)
+        ran = recognised(lowered.program, images, classes, interrupts=not args.poll, progress=progress)
     return _total(lowered, ran.scores), {"cycles": ran.cycles, "said": ran.said, "code": ran.code}
 
 
@@ -158,4 +167,5 @@ def _total(lowered, scores):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     return run(make_parser(), prepare, argv, {EmitError: BAD_INPUT, BuildError: BAD_INPUT, CompilerError: BAD_INPUT,
-                                              BusError: 1, DeviceError: 1})
+                                              BusError: 1, DeviceError: 1,
+                                              ConnectionError: 1})

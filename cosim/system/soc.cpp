@@ -2,6 +2,7 @@
 //
 // In the SDRAM rows have four banks one behind the other, of 512 words of 16 bits each.
 
+#include <algorithm>
 #include <string>
 
 #include "Vdut.h"
@@ -18,7 +19,8 @@ struct System {
     VerilatedContext context;
     Vdut top{&context};
     uint64_t cycle = 0;
-    std::string said;
+    std::string said, given, answered;    // of firmware; to the bridge, and from it
+    uint64_t taken = 0;                   // of what was given
     bool ended = false, last = false;
     uint32_t code = 0;
 
@@ -31,7 +33,11 @@ struct System {
 
     void step() {
         top.sys_clk = 0;
+        top.bridge_sink_valid = taken < given.size();
+        if (top.bridge_sink_valid) top.bridge_sink_data = uint8_t(given[taken]);
         top.eval();
+        if (top.bridge_sink_valid && top.bridge_sink_ready) ++taken;
+        if (top.bridge_source_valid) answered += char(top.bridge_source_data);
         if (top.serial_source_valid) take(char(top.serial_source_data));
         top.sys_clk = 1;
         top.eval();
@@ -54,7 +60,7 @@ extern "C" {
 API void* sim_open(const uint32_t* rom, uint64_t words, const uint16_t* bytes, uint64_t size) {
     System* system = new System;
     system->top.sys_rst = 1;
-    system->top.serial_source_ready = 1;
+    system->top.serial_source_ready = system->top.bridge_source_ready = 1;
     system->top.eval();
     for (uint64_t i = 0; i < words; ++i) system->top.dut->ROM[i] = rom[i];
     for (uint64_t i = 0; i < size / 2; ++i) system->word(i) = bytes[i];
@@ -81,6 +87,20 @@ API uint64_t sim_cycle(const System* system) { return system->cycle; }
 API uint32_t sim_code(const System* system) { return system->code; }
 
 API const char* sim_said(const System* system) { return system->said.c_str(); }
+
+// Bytes for the bridge; cycles until it has answered with so many, `limit` at most, and the answer: whether it has.
+API void sim_give(System* system, const char* bytes, uint64_t size) {
+    system->given.erase(0, system->taken).append(bytes, size);
+    system->taken = 0;
+}
+
+API int sim_answer(System* system, char* bytes, uint64_t size, uint64_t limit) {
+    for (; system->answered.size() < size && limit; --limit) system->step();
+    if (system->answered.size() < size) return 0;
+    std::copy_n(system->answered.begin(), size, bytes);
+    system->answered.erase(0, size);
+    return 1;
+}
 
 // What is in the SDRAM from its beginning on.
 API void sim_fetch(System* system, uint16_t* bytes, uint64_t size) {

@@ -11,7 +11,7 @@ from hbfp import describe, files, generator
 from hbfp.program import Program
 from hbfp.system import Accelerator
 
-from ..accelerator.device import VERILATE
+from ..accelerator.device import VERILATE, BusError
 from ..emit import EmitError
 from ..simulate.verilator import Progress, build_library
 from . import firmware
@@ -21,7 +21,7 @@ from .task import Task
 #: Where CPU and accelerator see the SDRAM; and in its first page, the word that says that all is there.
 MEMORY, READY, AT_READY = 0x4000_0000, 0x4452_4148, 0xFFC
 #: Bytes of the ROM; and of a row of all banks of the SDRAM.
-_ROM, _ROW = 0x4000, 4096
+_ROM, ROW = 0x4000, 4096
 #: Verilog of others, which is not written for Verilator's rules of style.
 _FOREIGN = ("-Wno-lint", "-Wno-style", "-Wno-COMBDLY")
 
@@ -86,7 +86,8 @@ class Soc(Running):
         self._open(library, (
             ("open", handle, [handle, u64, handle, u64]), ("close", None, [handle]), ("cycle", u64, [handle]),
             ("run", number, [handle, u64]), ("code", u32, [handle]), ("said", ctypes.c_char_p, [handle]),
-            ("fetch", None, [handle, handle, u64])),
+            ("fetch", None, [handle, handle, u64]), ("give", None, [handle, ctypes.c_char_p, u64]),
+            ("answer", number, [handle, handle, u64, u64])),
             rom.ctypes.data, len(rom) // 4, memory.ctypes.data, len(memory))
 
     def fetch(self, size: int) -> np.ndarray:
@@ -94,6 +95,32 @@ class Soc(Running):
         memory = np.empty(size, np.uint8)
         self._library.sim_fetch(self._handle, memory.ctypes.data, size)
         return memory
+
+
+    def idle(self, cycles: int) -> None:
+        """Go on, whatever firmware does."""
+        self._library.sim_run(self._handle, cycles)
+
+    def give(self, data: bytes) -> None:
+        """Bytes for the bridge's serial line, as it comes to them."""
+        self._library.sim_give(self._handle, data, len(data))
+
+    def answer(self, size: int, limit: int) -> bytes:
+        """So many bytes of the bridge; BusError if it has not sent them after ``limit`` cycles."""
+        data = ctypes.create_string_buffer(size)
+        if not self._library.sim_answer(self._handle, data, size, limit):
+            raise BusError(f"Cycle {self.cycle}: the bridge does not answer")
+        return data.raw
+
+
+def rom_of(accelerator: Accelerator, folder: Path) -> np.ndarray:
+    """What is in the ROM of a system that recognises digits."""
+    elf = firmware.build(accelerator, (*firmware.DIGITS, firmware.LITEX / "main.c"),
+                         sections=firmware.LITEX / "sections.ld",
+                         headers={"hbfp_soc.h": (folder / "hbfp_soc.h").read_text()})
+    rom = np.zeros(_ROM, np.uint8)
+    firmware.place(elf.read_bytes(), rom)
+    return rom
 
 
 def recognise(program: Program, images: np.ndarray, classes: np.ndarray, *, interrupts: bool = True, level: str = "-O3",
@@ -108,12 +135,8 @@ def recognise(program: Program, images: np.ndarray, classes: np.ndarray, *, inte
         As of :class:`Soc` and :func:`emit_soc`.
     """
     folder, task = emit_soc(program.accelerator), Task(program, images, classes, interrupts)
-    elf = firmware.build(program.accelerator, (*firmware.DIGITS, firmware.LITEX / "main.c"),
-                         sections=firmware.LITEX / "sections.ld",
-                         headers={"hbfp_soc.h": (folder / "hbfp_soc.h").read_text()})
-    rom, memory = np.zeros(_ROM, np.uint8), task.laid(0, MEMORY)
-    firmware.place(elf.read_bytes(), rom)
-    memory = np.pad(memory, (0, -len(memory) % _ROW))
+    rom, memory = rom_of(program.accelerator, folder), task.laid(0, MEMORY)
+    memory = np.pad(memory, (0, -len(memory) % ROW))
     memory[AT_READY:AT_READY + 4] = np.array([READY], "<u4").view(np.uint8)
     with Soc(folder, rom, memory, level=level, progress=progress) as model:
         code, said = model.run(limit)

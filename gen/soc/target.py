@@ -18,6 +18,7 @@ from litex.build.io import CRG, DDROutput
 from litex.build.sim import SimPlatform
 from litex.gen import LiteXModule
 from litex.soc.cores.clock import ECP5PLL
+from litex.soc.cores.uart import RS232PHYModel, UARTBone
 from litex.soc.integration.soc import SoCRegion
 from litex.soc.integration.soc_core import SoCCore
 from litex.soc.interconnect import axi
@@ -33,10 +34,11 @@ REGISTERS, _LEAST = 0x9000_0000, 0x1000
 #: Name of the top module.
 TOP = "hbfp_soc"
 _CHANNELS = ("aw", "ar", "w", "r", "b")
-#: Characters in the place of a serial line.
+#: Characters in the place of serial lines: of what firmware prints, and of the bridge.
 _SIMULATED = [("sys_clk", 0, Pins(1)), ("sys_rst", 0, Pins(1)),
-              ("serial", 0, *(Subsignal(f"{way}_{name}", Pins(8 if name == "data" else 1))
-                              for way in ("source", "sink") for name in ("valid", "ready", "data")))]
+              *((line, 0, *(Subsignal(f"{way}_{name}", Pins(8 if name == "data" else 1))
+                            for way in ("source", "sink") for name in ("valid", "ready", "data")))
+                for line in ("serial", "bridge"))]
 
 
 class Accelerator(LiteXModule):
@@ -112,10 +114,15 @@ class System(SoCCore):
             "SIM", list(_SIMULATED))
         self.crg = Clocks(platform, frequency) if device else CRG(platform.request("sys_clk"),
                                                                   platform.request("sys_rst"))
-        # On a board the serial line is a master of the bus, too: a host writes programs and images through it.
+        # The serial line is a master of the bus: a host writes programs and images through it, and drives the
+        # accelerator if it likes. In the simulation it is one of its own.
         super().__init__(platform, frequency, cpu_type="vexriscv", integrated_rom_size=ROM,
                          integrated_rom_init=rom or [0], integrated_sram_size=RAM, timer_uptime=True, ident="HBFP",
                          uart_name="crossover" if device else "sim", with_uartbone=device is not None)
+        if not device:
+            self.bridge_line = RS232PHYModel(platform.request("bridge"))
+            self.bridge = UARTBone(self.bridge_line, frequency, address_width=self.bus.address_width)
+            self.bus.add_master("bridge", self.bridge.wishbone)
         module = MT48LC16M16(frequency, "1:1")
         self.sdrphy = GENSDRPHY(platform.request("sdram"), frequency) if device else SDRAMPHYModel(
             module, data_width=16, clk_freq=frequency, init=[0])

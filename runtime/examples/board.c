@@ -20,9 +20,10 @@ static void print_number(uint32_t value)
 int board_main(void)
 {
     const struct board *board = board_begin();
-    const struct hbfp_io io = {board_registers, hbfp_mapped_read, hbfp_mapped_write,
-                               board->interrupts ? board_sleep : NULL, board_sync, (uint8_t *)board->memory,
-                               board->memory, board->size};
+    const struct hbfp_io io = {
+        .self = board_registers, .read = hbfp_mapped_read, .write = hbfp_mapped_write,
+        .sleep = board->interrupts ? board_sleep : NULL, .sync = board_sync,
+        .memory = (uint8_t *)board->memory, .address = board->memory, .bytes = board->size};
     struct digits found;
     uint32_t begun = board_cycles();
     int error = digits(&found, &board_device, &io, (const void *)board->file, board->bytes, (const void *)board->images,

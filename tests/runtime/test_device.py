@@ -191,7 +191,7 @@ def test_a_bus_that_fails(device):
     with pytest.raises(OSError, match="^bus$"):
         loaded.start()
     device.transport.failing = 0x60
-    refused("hbfp_start: a register could not be read or written", "BUS", loaded.start)
+    refused("hbfp_start: a register or the memory could not be read or written", "BUS", loaded.start)
     device.transport.failing = None
     loaded.start()
 

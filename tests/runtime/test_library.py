@@ -170,7 +170,7 @@ int main(int count, char **words)
         }
         uint8_t *shown = malloc(bytes ? bytes : 1);    /* what lies behind it is out of bounds */
         memcpy(shown, copy, bytes);
-        struct hbfp_io io = {NULL, get, put, NULL, NULL, memory, 0, 12288};
+        struct hbfp_io io = {.read = get, .write = put, .memory = memory, .bytes = 12288};
         struct hbfp_device device;
         struct hbfp_program program;
         struct hbfp_tensor tensor;

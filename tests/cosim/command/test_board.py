@@ -12,8 +12,8 @@ import pytest
 from cosim.__main__ import main
 from cosim.accelerator import board
 from cosim.command import board as command
+from cosim.system import bridged, soc
 from cosim.system import run as system
-from cosim.system import soc
 from golden.machine.machine import Machine
 from golden.machine.random_programs import random_program
 from hbfp.isa.registers import BY_NAME, parameters
@@ -104,6 +104,21 @@ def test_digits_on_a_cpu(quick, tmp_path, monkeypatch, capsys, option, kind, giv
     assert json.loads(Path("a.json").read_text())["code"] == code
 
 
+@pytest.mark.cosim
+def test_digits_over_a_bridge(quick, tmp_path, monkeypatch, capsys):
+    """The system: tests/cosim/system/test_bridged.py."""
+    monkeypatch.chdir(tmp_path)
+    lowered = known("mlp", ACCELERATOR)
+    want, = (values for name, values in lowered.expected.items() if lowered.program.tensors[name].role == "output")
+
+    def ran(program, images, *, progress):
+        assert images.shape == (360, 64)
+        return system.Ran("", 0, 1234, np.array(want))
+    monkeypatch.setattr(bridged, "recognise", ran)
+    assert main(["board", *ACCELERATOR.words(), "--soc", "--bridge", "--quiet"]) == 0
+    assert capsys.readouterr().out == "3,600 numbers compared with PyTorch, 0 differ; 1,234 cycles: passed\n"
+
+
 def digests(program):
     """What the script prints of a program's outputs."""
     machine = Machine(program)
@@ -139,11 +154,39 @@ def test_the_script_on_mapped_memory(tmp_path, capsys):
     assert capsys.readouterr().out == "7 cycles, of which the array multiplied in 0\n"
 
 
+@pytest.mark.cosim
+def test_the_script_over_a_bridge(tmp_path, monkeypatch, capsys):
+    """A litex_server whose serial line leads to the Verilated accelerator; and one that is not there."""
+    pytest.importorskip("litex")
+    from tests.runtime.bridged import MEMORY, CommUART, served
+
+    monkeypatch.chdir(tmp_path)
+    main_of = runpy.run_path(str(SCRIPT))["main"]
+    random_program(ACCELERATOR, 3, 5).save("a.hbfp")
+    Path("hbfp_soc.h").write_text("#define HBFP_SOC_REGISTERS 0x90000000u\n#define HBFP_SOC_MEMORY 0x40000000u\n"
+                                  "#define HBFP_SOC_MEMORY_BYTES 0x00200000u\n")
+    with board.Simulated(ACCELERATOR, 1 << 20, address=MEMORY, level=LEVEL) as way, served(CommUART(way)) as port:
+        main_of(["a.hbfp", "--litex", f"localhost:{port}", "--header", "hbfp_soc.h", "--size", "0x100000"])
+        lines = [line for line in capsys.readouterr().out.splitlines() if "onnect" not in line and "port" not in line]
+        program = load("a.hbfp")
+        assert " cycles, of which the array multiplied in " in lines[0] and lines[1:] == digests(program)
+        golden = Machine(program)
+        golden.run()
+        base = 4096 * -(-len(program.words()) // 4096)
+        found = way.memory[base:base + program.limit].view(np.uint32)
+        assert not np.flatnonzero((found != golden.dram.data) & golden.dram.defined[:, 0]).size
+    with pytest.raises(SystemExit, match=f"^board.py: No litex_server at localhost:{port}: "):
+        main_of(["a.hbfp", "--litex", f"localhost:{port}", "--header", "hbfp_soc.h"])
+    with pytest.raises(SystemExit, match=r"^board.py: .*build/soc/hbfp_soc.h"):
+        main_of(["a.hbfp", "--litex", "localhost"])
+
+
 @pytest.mark.parametrize("words, line", [
     (["none"], "MODEL none: Model must be one of mlp, "),
     (["cnn", "--cpu"], "--cpu must be given with mlp alone, for which the firmware is"),
     (["cnn", "--soc"], "--soc must be given with mlp alone, for which the firmware is"),
     (["--soc", "--cpu"], "--cpu must not be given with --soc, which has a CPU and a memory of its own"),
+    (["--bridge"], "--bridge must be given with --soc, whose bridge it is"),
     (["--soc", "--latency", "9"], "--latency must not be given with --soc, which has a CPU and a memory of its own"),
     (["--program", "/dev/full"], "--program /dev/full: cannot be written"),
     (["--latency", "x"], "--latency x: must be 1 to ")])
