@@ -100,6 +100,7 @@ int hbfp_interrupts(struct hbfp_device *device, int on)
 int hbfp_interrupt(struct hbfp_device *device)
 {
     int ours = 0;
+    if (!device || !device->io) return 0;    /* it came before hbfp_open */
     for (uint32_t context = 0; context < HBFP_CONTEXTS; ++context) {
         uint32_t raised = 0;
         if (!hbfp_get(device, context, HBFP_REG_INTERRUPT_STATUS, &raised) && raised) {

@@ -118,5 +118,5 @@ def recognise(transport: Transport, program: Program, images: np.ndarray, classe
     device, found = Hbfp(transport, program.accelerator, further=(DIGITS,)), Digits()
     images, known = np.ascontiguousarray(images, np.float32), np.ascontiguousarray(classes, np.uint8)
     device.call("digits", ctypes.byref(found), *device.handles, data, ctypes.c_size_t(len(data)),
-                *(ctypes.c_void_p(each.ctypes.data) for each in (images, known, scores)), int(interrupts))
+                *(ctypes.c_void_p(each.ctypes.data) for each in (images, known, scores)), int(interrupts), 1)
     return found, scores

@@ -6,7 +6,8 @@ C recognises the 360 test images of the digits (runtime/examples/digits.c): how 
 --cpu that program is firmware of PicoRV32, a RISC-V CPU in Verilog beside the accelerator: bus and memory of both are
 simulated, too. It needs the extra cpu. With --soc it is firmware of VexRiscv in the system of python -m gen soc, whose
 bus, SDRAM controller and serial line are LiteX's, before a model of the SDRAM. That needs the extra soc, too. With
---soc --bridge a host drives the accelerator of that system by hbfp.Device, through litex_server and LiteX's bridge.
+--soc --bridge a host drives the accelerator of that system by hbfp.Device, through litex_server and LiteX's bridge;
+with --soc --wild one of two interrupts is lost on its way to the CPU, and others come without a reason.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from hbfp.options import add_system_options, system_from_args
 from hbfp.runtime.device import Device, DeviceError
 from hbfp.runtime.library import CompilerError
 from hbfp.system import Accelerator
-from hbfp.values import OptionError, writable_file, writing
+from hbfp.values import OptionError, whole, writable_file, writing
 
 from ..accelerator.board import Simulated, recognise
 from ..accelerator.device import BusError, Timing
@@ -46,6 +47,8 @@ examples:
 """
 #: The network that the program in C is for.
 DIGITS = "mlp"
+#: How often it runs among wild interrupts.
+RUNS = 20
 
 
 def make_parser() -> Parser:
@@ -61,6 +64,8 @@ def make_parser() -> Parser:
     group.add_argument("--cpu", action="store_true", help=f"let a simulated CPU run the program in C ({DIGITS} alone)")
     group.add_argument("--soc", action="store_true", help="let the CPU of a system of LiteX do that, with an SDRAM")
     group.add_argument("--bridge", action="store_true", help="with --soc: let a host do it, by litex_server")
+    group.add_argument("--wild", metavar="SEED",
+                       help=f"with --soc: lose some interrupts, raise others, and run the program {RUNS} times")
     group.add_argument("--program", metavar="FILE", help="also keep the program, as a board takes it")
     group.add_argument("--json", metavar="FILE", help="also write the results there")
     group.add_argument("--quiet", action="store_true", help="no progress bars")
@@ -77,6 +82,11 @@ def prepare(args: argparse.Namespace) -> Callable[[], int]:
             raise OptionError(f"--{name} must be given with {DIGITS} alone, for which the firmware is")
     if args.bridge and not args.soc:
         raise OptionError("--bridge must be given with --soc, whose bridge it is")
+    if args.wild is not None:
+        if not args.soc or args.bridge or args.poll:
+            raise OptionError("--wild must be given with --soc, and without --bridge and --poll, which take no "
+                              "interrupts")
+        args.wild = whole("wild", args.wild, 1, 2**64 - 1)
     if args.soc:
         for name, usual in (("cpu", False), ("latency", LATENCY), ("bandwidth", None)):
             if getattr(args, name) != usual:
@@ -142,9 +152,14 @@ def _on_cpu(args, lowered, timing, progress):
     if args.bridge:
         ran = bridged.recognise(lowered.program, images, progress=progress)
     else:
-        recognised = soc.recognise if args.soc else partial(run.recognise, timing=timing)
+        wild = {} if args.wild is None else {"runs": RUNS, "wild": args.wild}
+        recognised = partial(soc.recognise, **wild) if args.soc else partial(run.recognise, timing=timing)
         ran = recognised(lowered.program, images, classes, interrupts=not args.poll, progress=progress)
-    return _total(lowered, ran.scores), {"cycles": ran.cycles, "said": ran.said, "code": ran.code}
+    said = ran.said
+    if args.wild is not None:
+        said += ("{raised:,} interrupts, of which {lost:,} were lost; {spurious:,} without a reason, at which the CPU "
+                 "looked {taken:,} times\n").format(**ran.interrupts)
+    return _total(lowered, ran.scores), {"cycles": ran.cycles, "said": said, "code": ran.code, **ran.interrupts}
 
 
 def _images():

@@ -1,6 +1,6 @@
 """A simulated system on which firmware runs, and what came of that."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,11 +27,14 @@ class Ran:
         From reset to its end.
     scores : ndarray of float32
         The network's output.
+    interrupts : dict of str to int
+        What became of them, where that is counted.
     """
     said: str
     code: int
     cycles: int
     scores: np.ndarray
+    interrupts: dict[str, int] = field(default_factory=dict)
 
 
 class Running(Model):

@@ -15,12 +15,34 @@ constexpr uint32_t BANKS = 4, COLUMNS = 512;
 constexpr char END = 4;    // the character behind it is the result
 enum Status : int { ENDED = 0, LIMIT = 1 };
 
+// The interrupt on its way to the CPU: as it is, or with a seed one of two is lost, and others have no reason.
+struct Interrupts {
+    uint64_t state = 0, raised = 0, lost = 0, spurious = 0, taken = 0;    // taken: looks of the handler for nothing
+    uint32_t left = 0;    // cycles of one without a reason
+    bool before = false, loses = false;
+
+    uint32_t draw() { return state ^= state << 13, state ^= state >> 7, state ^= state << 17, uint32_t(state >> 16); }
+
+    bool told(bool now) {
+        if (now && !before) {
+            ++raised;
+            loses = state && draw() % 2;
+            lost += loses;
+        }
+        before = now;
+        if (left) --left;
+        else if (state && !now && draw() % 1000 == 0) left = 1 + draw() % 100, ++spurious;
+        return (now && !loses) || left;
+    }
+};
+
 struct System {
     VerilatedContext context;
     Vdut top{&context};
     uint64_t cycle = 0;
     std::string said, given, answered;    // of firmware; to the bridge, and from it
     uint64_t taken = 0;                   // of what was given
+    Interrupts interrupts;
     bool ended = false, last = false;
     uint32_t code = 0;
 
@@ -33,10 +55,12 @@ struct System {
 
     void step() {
         top.sys_clk = 0;
+        top.interrupt_told = interrupts.told(top.interrupt_raised);
         top.bridge_sink_valid = taken < given.size();
         if (top.bridge_sink_valid) top.bridge_sink_data = uint8_t(given[taken]);
         top.eval();
         if (top.bridge_sink_valid && top.bridge_sink_ready) ++taken;
+        if (top.interrupt_looked && !top.interrupt_raised) ++interrupts.taken;
         if (top.bridge_source_valid) answered += char(top.bridge_source_data);
         if (top.serial_source_valid) take(char(top.serial_source_data));
         top.sys_clk = 1;
@@ -87,6 +111,13 @@ API uint64_t sim_cycle(const System* system) { return system->cycle; }
 API uint32_t sim_code(const System* system) { return system->code; }
 
 API const char* sim_said(const System* system) { return system->said.c_str(); }
+
+API void sim_wild(System* system, uint64_t seed) { system->interrupts.state = seed; }
+
+API void sim_interrupts(const System* system, uint64_t* counts) {
+    const Interrupts& all = system->interrupts;
+    counts[0] = all.raised, counts[1] = all.lost, counts[2] = all.spurious, counts[3] = all.taken;
+}
 
 // Bytes for the bridge; cycles until it has answered with so many, `limit` at most, and the answer: whether it has.
 API void sim_give(System* system, const char* bytes, uint64_t size) {

@@ -87,8 +87,20 @@ class Soc(Running):
             ("open", handle, [handle, u64, handle, u64]), ("close", None, [handle]), ("cycle", u64, [handle]),
             ("run", number, [handle, u64]), ("code", u32, [handle]), ("said", ctypes.c_char_p, [handle]),
             ("fetch", None, [handle, handle, u64]), ("give", None, [handle, ctypes.c_char_p, u64]),
+            ("wild", None, [handle, u64]), ("interrupts", None, [handle, ctypes.POINTER(u64)]),
             ("answer", number, [handle, handle, u64, u64])),
             rom.ctypes.data, len(rom) // 4, memory.ctypes.data, len(memory))
+
+    def wild(self, seed: int) -> None:
+        """Lose one of two interrupts on the way to the CPU, and raise others without a reason, by a seed from 1 on."""
+        self._library.sim_wild(self._handle, seed)
+
+    @property
+    def interrupts(self) -> dict[str, int]:
+        """How many were raised and lost so far, and had no reason; and how often a handler found none."""
+        counts = (ctypes.c_uint64 * 4)()
+        self._library.sim_interrupts(self._handle, counts)
+        return dict(zip(("raised", "lost", "spurious", "taken"), counts, strict=True))
 
     def fetch(self, size: int) -> np.ndarray:
         """The first bytes of the SDRAM."""
@@ -123,21 +135,31 @@ def rom_of(accelerator: Accelerator, folder: Path) -> np.ndarray:
     return rom
 
 
-def recognise(program: Program, images: np.ndarray, classes: np.ndarray, *, interrupts: bool = True, level: str = "-O3",
-              limit: int = 1_000_000_000, progress: Progress | None = None) -> Ran:
+def recognise(program: Program, images: np.ndarray, classes: np.ndarray, *, interrupts: bool = True, runs: int = 1,
+              wild: int | None = None, level: str = "-O3", limit: int = 1_000_000_000,
+              progress: Progress | None = None) -> Ran:
     """Let firmware in the ROM of a system of LiteX recognise images, as :func:`cosim.system.run.recognise`.
 
     Program file, images and classes are in the SDRAM at first, as a host writes them over a serial line.
+
+    Parameters
+    ----------
+    runs : int
+        How often the program runs.
+    wild : int, optional
+        Seed of interrupts that are lost or have no reason, as of :meth:`Soc.wild`.
 
     Raises
     ------
     BuildError, EmitError, BusError
         As of :class:`Soc` and :func:`emit_soc`.
     """
-    folder, task = emit_soc(program.accelerator), Task(program, images, classes, interrupts)
+    folder, task = emit_soc(program.accelerator), Task(program, images, classes, interrupts, runs)
     rom, memory = rom_of(program.accelerator, folder), task.laid(0, MEMORY)
     memory = np.pad(memory, (0, -len(memory) % ROW))
     memory[AT_READY:AT_READY + 4] = np.array([READY], "<u4").view(np.uint8)
     with Soc(folder, rom, memory, level=level, progress=progress) as model:
+        if wild is not None:
+            model.wild(wild)
         code, said = model.run(limit)
-        return Ran(said, code, model.cycle, task.scores(model.fetch(len(memory)), 0))
+        return Ran(said, code, model.cycle, task.scores(model.fetch(len(memory)), 0), model.interrupts)

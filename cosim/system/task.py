@@ -22,11 +22,14 @@ class Task:
     classes : ndarray of int
     interrupts : bool
         Whether the CPU sleeps until the interrupt; else it polls.
+    runs : int
+        How often the program runs, one behind the other.
     """
     program: Program
     images: np.ndarray
     classes: np.ndarray
     interrupts: bool = True
+    runs: int = 1
 
     @property
     def output(self) -> Tensor:
@@ -58,7 +61,8 @@ class Task:
         for start, each in zip(places, parts, strict=False):
             memory[start:start + len(each)] = np.frombuffer(each, np.uint8)
         file, images, classes, scores, end = (origin + place for place in places)
-        told = [file, len(parts[0]), images, classes, scores, end, len(memory) - places[-1], int(self.interrupts)]
+        told = [file, len(parts[0]), images, classes, scores, end, len(memory) - places[-1], int(self.interrupts),
+                self.runs]
         memory[block:block + 4 * len(told)] = np.array(told, "<u4").view(np.uint8)
         return memory
 

@@ -25,6 +25,7 @@ from litex.soc.interconnect import axi
 from litex_boards.platforms import radiona_ulx3s
 from migen import ClockDomain, ClockSignal, Instance, ResetSignal, Signal
 
+from hbfp.isa.registers import BY_NAME
 from hbfp.manifest import Manifest
 
 from .boards import RAM, ROM
@@ -34,11 +35,13 @@ REGISTERS, _LEAST = 0x9000_0000, 0x1000
 #: Name of the top module.
 TOP = "hbfp_soc"
 _CHANNELS = ("aw", "ar", "w", "r", "b")
-#: Characters in the place of serial lines: of what firmware prints, and of the bridge.
+#: Characters in the place of serial lines: of what firmware prints, and of the bridge. And the interrupt on its way to
+#: the CPU: whether the accelerator raises it, whether the CPU is told, and whether its handler looks for a reason.
 _SIMULATED = [("sys_clk", 0, Pins(1)), ("sys_rst", 0, Pins(1)),
               *((line, 0, *(Subsignal(f"{way}_{name}", Pins(8 if name == "data" else 1))
                             for way in ("source", "sink") for name in ("valid", "ready", "data")))
-                for line in ("serial", "bridge"))]
+                for line in ("serial", "bridge")),
+              ("interrupt", 0, *(Subsignal(name, Pins(1)) for name in ("raised", "told", "looked")))]
 
 
 class Accelerator(LiteXModule):
@@ -49,14 +52,19 @@ class Accelerator(LiteXModule):
     registers : AXILiteInterface
     dram : AXIInterface
     ev : object
-        With its interrupt, ``irq``, as LiteX looks for it.
+        With its interrupt, ``irq``, as LiteX looks for it; through ``way``, if there is one.
     """
 
-    def __init__(self, manifest: Manifest) -> None:
+    def __init__(self, manifest: Manifest, way: Any = None) -> None:
         ports = manifest.ports
         self.registers = axi.AXILiteInterface(data_width=32, address_width=32)
         self.dram = axi.AXIInterface(data_width=ports["m_axi_wdata"].width, address_width=32, id_width=1)
-        self.ev, wires = SimpleNamespace(irq=Signal()), {}
+        raised, wires = Signal(), {}
+        self.ev = SimpleNamespace(irq=raised if way is None else way.told)
+        if way is not None:
+            channel, at = self.registers.ar, BY_NAME["interrupt_status"].address
+            self.comb += [way.raised.eq(raised),
+                          way.looked.eq(channel.valid & channel.ready & (channel.addr[:12] == at))]
         for name, port in ports.items():
             for prefix, bus in (("s_axil_", self.registers), ("m_axi_", self.dram)):
                 if name.startswith(prefix):
@@ -64,7 +72,7 @@ class Accelerator(LiteXModule):
                     channel = next(each for each in _CHANNELS if part.startswith(each))
                     wires[name] = self._wire(getattr(bus, channel), part.removeprefix(channel), port.width)
         self.specials += Instance(
-            manifest.top, i_aclk=ClockSignal("sys"), i_aresetn=~ResetSignal("sys"), o_interrupt=self.ev.irq,
+            manifest.top, i_aclk=ClockSignal("sys"), i_aresetn=~ResetSignal("sys"), o_interrupt=raised,
             **{f"{ports[name].direction[0]}_{name}": wire for name, wire in wires.items()})
 
     def _wire(self, channel, name, width):
@@ -128,7 +136,7 @@ class System(SoCCore):
             module, data_width=16, clk_freq=frequency, init=[0])
         # No cache behind the CPU's own, which writes through: the accelerator does not see into one.
         self.add_sdram("sdram", phy=self.sdrphy, module=module, l2_cache_size=0)
-        self.hbfp = Accelerator(manifest)
+        self.hbfp = Accelerator(manifest, None if device else platform.request("interrupt"))
         size = max(_LEAST, 1 << manifest.ports["s_axil_awaddr"].width)
         self.bus.add_slave("hbfp", self.hbfp.registers, SoCRegion(origin=REGISTERS, size=size, cached=False))
         self.irq.add("hbfp", use_loc_if_exists=True)

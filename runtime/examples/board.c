@@ -27,7 +27,7 @@ int board_main(void)
     struct digits found;
     uint32_t begun = board_cycles();
     int error = digits(&found, &board_device, &io, (const void *)board->file, board->bytes, (const void *)board->images,
-                       (const uint8_t *)board->classes, (uint32_t *)board->scores, (int)board->interrupts);
+                       (const uint8_t *)board->classes, (uint32_t *)board->scores, (int)board->interrupts, board->runs);
     if (error) {
         print(hbfp_error_text(error));
         print("\n");

@@ -6,7 +6,7 @@
 
 /* What it is to do: addresses and sizes, written by whoever starts the CPU. */
 struct board {
-    uint32_t file, bytes, images, classes, scores, memory, size, interrupts;
+    uint32_t file, bytes, images, classes, scores, memory, size, interrupts, runs;
 };
 
 extern struct hbfp_device board_device;

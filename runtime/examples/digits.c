@@ -16,8 +16,15 @@ static int tensor_of(const struct hbfp_program *program, uint32_t role, struct h
     return HBFP_E_NAME;
 }
 
+static int several(struct hbfp_program *program, uint32_t runs)
+{
+    int error = HBFP_OK;
+    while (!error && runs--) error = hbfp_run(program, DIGITS_PATIENCE);
+    return error;
+}
+
 int digits(struct digits *found, struct hbfp_device *device, const struct hbfp_io *io, const void *file, size_t bytes,
-           const void *images, const uint8_t *classes, uint32_t *scores, int interrupts)
+           const void *images, const uint8_t *classes, uint32_t *scores, int interrupts, uint32_t runs)
 {
     struct hbfp_program program;
     struct hbfp_tensor input, output;
@@ -27,7 +34,7 @@ int digits(struct digits *found, struct hbfp_device *device, const struct hbfp_i
         (error = hbfp_load(&program, device, 0, file, bytes, 0)) ||
         (error = tensor_of(&program, HBFP_INPUT, &input)) || (error = tensor_of(&program, HBFP_OUTPUT, &output)) ||
         (error = hbfp_write(&program, input.name, 0, images, (size_t)input.rows * input.elements)) ||
-        (error = hbfp_run(&program, DIGITS_PATIENCE)) || (error = hbfp_result(&program, &result)) ||
+        (error = several(&program, runs)) || (error = hbfp_result(&program, &result)) ||
         (error = hbfp_read(&program, output.name, 0, scores, (size_t)output.rows * output.elements)))
         return error;
     found->images = output.rows;

@@ -11,8 +11,8 @@ struct digits {
 };
 
 /* Run the program in `file` on images, FP32 numbers, whose classes are known; `scores` has room for its output. It waits
-   for the interrupt, or polls. */
+   for the interrupt, or polls. It runs `runs` times, as a server would, on the same images. */
 int digits(struct digits *found, struct hbfp_device *device, const struct hbfp_io *io, const void *file, size_t bytes,
-           const void *images, const uint8_t *classes, uint32_t *scores, int interrupts);
+           const void *images, const uint8_t *classes, uint32_t *scores, int interrupts, uint32_t runs);
 
 #endif

@@ -73,6 +73,12 @@ def test_errors_and_causes_have_texts():
     assert len(set(causes)) == len(Cause) + 2 and causes[0] == b"none"
 
 
+def test_an_interrupt_before_there_is_a_device():
+    """Firmware's handler may be called while its device is zeros."""
+    found, device = library.load(library.build(MACHINE)), library.device_type(1)()
+    assert found.hbfp_interrupt(ctypes.byref(device)) == found.hbfp_interrupt(None) == 0 == device.taken
+
+
 @pytest.mark.parametrize("kind", [(1, False, False, False), (2, True, True, True)])
 @pytest.mark.parametrize("level", ["-O0", "-O2", "-Os", "-O3"])
 def test_nothing_is_needed(tmp_path, kind, level):

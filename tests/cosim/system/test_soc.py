@@ -36,6 +36,29 @@ def test_firmware_recognises_digits(network):
         recognised(ran, want)
 
 
+def wild(network, seed, runs):
+    """What came of a program that runs so often among interrupts that are lost, or come without a reason."""
+    program, images, classes, want = network
+    ran = soc.recognise(program, images, classes, runs=runs, wild=seed, level=LEVEL, limit=6_000_000)
+    assert ran.said.startswith("5 of 8 digits recognised; ") and ran.code == 0, ran
+    assert np.array_equal(ran.scores.view(np.uint32), want.view(np.uint32))
+    assert ran.interrupts["raised"] == runs
+    return ran.interrupts
+
+
+def test_wild_interrupts(network):
+    """They come from the start on, before the firmware has opened the device; one of two is lost."""
+    found = wild(network, 1, 20)
+    assert found["lost"] > 3 and found["spurious"] > 200 and found["taken"] > 100
+
+
+@pytest.mark.slow
+def test_a_thousand_wild_interrupts(network):
+    found = [wild(network, seed, 300) for seed in (2, 3)]
+    assert all(each["lost"] > 100 for each in found)
+    assert sum(each["lost"] + each["spurious"] for each in found) > 1000
+
+
 def test_the_interrupt_ends_a_sleep(network, tmp_path, monkeypatch):
     """Of a CPU that would look at what the handler says for ever; without the interrupt it does."""
     shutil.copytree(firmware.LITEX.parent, tmp_path / "examples")

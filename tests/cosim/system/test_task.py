@@ -11,10 +11,10 @@ from tests.runtime.machines import PROGRAM
 @pytest.mark.parametrize("block, origin", [(0, 0x40000000), (1 << 20, 0)])
 def test_the_block_says_where_all_is(block, origin):
     images, classes = np.arange(12, dtype=np.float32).reshape(3, 4), np.array([1, 2, 9])
-    task = Task(PROGRAM, images, classes, interrupts=False)
+    task = Task(PROGRAM, images, classes, interrupts=False, runs=7)
     memory = task.laid(block, origin)
-    file, size, image, known, scores, free, rest, interrupts = memory[block:block + 32].view("<u4").tolist()
-    assert interrupts == 0 and free % 4096 == 0 and rest == room(PROGRAM)[0]
+    file, size, image, known, scores, free, rest, interrupts, runs = memory[block:block + 36].view("<u4").tolist()
+    assert (interrupts, runs) == (0, 7) and free % 4096 == 0 and rest == room(PROGRAM)[0]
     assert free - origin + rest == len(memory)
     parts = [memory[start - origin:][:length] for start, length in ((file, size), (image, 48), (known, 3))]
     assert parts[0].tobytes() == PROGRAM.to_bytes()
