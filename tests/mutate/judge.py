@@ -2,10 +2,11 @@
 
 The tests run once as they are, which loads what they need and says how long each takes, and which lines it reaches
 where that is asked. Then each change has a fork of this process, in which tests run that reach its lines; those that
-saw the most changes in the least time go first, and the first that fails ends it.
+saw the most changes in the least time go first, then, of these, the quick ones, and the first that fails ends it.
 """
 
 import contextlib
+import functools
 import io
 import math
 import os
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+_CACHED = type(functools.lru_cache(int))
 #: Words of pytest for all runs.
 WORDS = ("-q", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist")
 #: A run may take so many times what one without a change takes, but so many seconds at least.
@@ -25,37 +27,51 @@ TIMES, LEAST = 3, 60
 FIRST = 12
 
 
+def forget() -> None:
+    """Clear what functions of tests have kept, so that the next test calls them anew."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tests."):
+            for each in vars(module).values():
+                if isinstance(each, _CACHED):
+                    each.cache_clear()
+
+
 class _Watch:
     """What a run of tests says: the one that failed first, the seconds of each, and lines of ``files`` it reaches.
 
-    ``order`` is that of the tests, which is infinite of those that do not run.
+    ``order`` is that of the tests, which is infinite of those that do not run; so many go ``first``.
     """
 
-    def __init__(self, order: Callable[[str], float] | None = None, files: Iterable[str] = ()):
-        self.order, self.failed, self.seconds = order, "", Counter()
-        self.files, self.lines = set(files), defaultdict(set)
+    def __init__(self, order: Callable[[str], float] | None = None, files: Iterable[str] = (), first: int = FIRST):
+        self.order, self.failed, self.seconds, self.first = order, "", Counter(), first
+        self.files, self.lines, self.here = set(files), defaultdict(set), set()
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
         if self.order:
             items[:] = [item for item in items if self.order(item.nodeid) < math.inf]
-            first = sorted(items, key=lambda item: self.order(item.nodeid))[:FIRST]
+            first = sorted(items, key=lambda item: self.order(item.nodeid))[:self.first]
             first = [item for item in first if self.order(item.nodeid) < 0]
             items[:] = first + [item for item in items if item not in first]
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item):
-        found = self.lines[item.nodeid]
-
         def within(frame, event, _):
             if event == "line":
-                found.add((frame.f_code.co_filename, frame.f_lineno))
+                self.here.add((frame.f_code.co_filename, frame.f_lineno))
             return within
         if self.files:
+            forget()
             sys.settrace(lambda frame, *_: within if frame.f_code.co_filename in self.files else None)
         yield
         if self.files:
             sys.settrace(None)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_setup(self, item):
+        self.here = self.lines[item.nodeid.partition("::")[0]]    # of all tests of the file, which may share it
+        yield
+        self.here = self.lines[item.nodeid]
 
     def pytest_runtest_logreport(self, report):
         self.seconds[report.nodeid] += report.duration
@@ -90,7 +106,8 @@ class Judge:
         self.limit, self.runs = max(LEAST, TIMES * (time.monotonic() - start)), set(watch.seconds)
 
     def _order(self, test):
-        return -self.seen[test] / (self.seconds[test] + 0.05) if test in self.runs else math.inf
+        return -(self.seen[test] + 0.05 * bool(self.lines)) / (
+            self.seconds[test] + 0.05) if test in self.runs else math.inf
 
     def judge(self, begin, file="", lines=range(0)) -> str:
         """The first test that fails after ``begin()``, what ended the tests otherwise, or nothing if all pass.
@@ -98,7 +115,8 @@ class Judge:
         Those run that reach one of these lines of a file, if there is one.
         """
         if file:
-            self.runs = {test for test, reached in self.lines.items() if any((file, line) in reached for line in lines)}
+            reached = {name for name, found in self.lines.items() if any((file, line) in found for line in lines)}
+            self.runs = {test for test in self.seconds if not reached.isdisjoint((test, test.partition("::")[0]))}
             if not self.runs:
                 return ""
         ours, theirs = os.pipe()
@@ -134,7 +152,7 @@ class Judge:
             nothing = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nothing, 1)
             os.dup2(nothing, 2)
-            watch = _Watch(self._order)
+            watch = _Watch(self._order, first=len(self.seconds) if self.lines else FIRST)
             status = int(pytest.main(["-x", *WORDS, *self.tests], [watch]))
             os.write(pipe, watch.failed.encode())
         finally:

@@ -12,6 +12,7 @@ from pathlib import Path
 from hbfp import files
 
 from . import text
+from .judge import forget
 from .netlist import Mutant
 from .reasons import reason
 
@@ -88,6 +89,7 @@ class Modules:
                 each.__code__ = changed[each.__code__]
             elif issubclass(kind, _CACHED) and (each.__module__ or "").startswith(("golden", "hbfp")):
                 each.cache_clear()
+        forget()
         if frozen:
             gc.freeze()
 

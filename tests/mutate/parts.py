@@ -3,7 +3,7 @@
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -209,7 +209,7 @@ class Played:
 
 
 class Live:
-    """Python modules, each judged by the tests that cover it.
+    """Python modules, judged by the tests that cover any of them, as far as these reach what is changed.
 
     Parameters
     ----------
@@ -227,12 +227,11 @@ class Live:
 
     def judges(self, mutants: list[Mutant]) -> Callable[[int], str]:
         """As :meth:`Programs.judges`; what never ends is seen, too."""
-        judge = cache(lambda tests: Judge(tests, [str(files.ROOT / module) for module in self.netlist.modules]))
+        judge = Judge(self.tests, [str(files.ROOT / module) for module in self.netlist.modules])
 
         def judged(number):
             mutant = mutants[number - 1]
-            return judge(tuple(text.tests_of(mutant.module))).judge(
-                partial(self.netlist.act, mutant), *self.netlist.place(mutant))
+            return judge.judge(partial(self.netlist.act, mutant), *self.netlist.place(mutant))
         return judged
 
 

@@ -14,6 +14,16 @@ REASONS: dict[str, dict[tuple[str, str], str]] = {
         ("own = np.where((numbers >= 0) & (owners[numbers] == owner), places[numbers], -1)",
          "own = np.where((numbers >= 0) & (owners[numbers] == owner), places[numbers], -2)"):
             "any number below 0 is no place"},
+    "golden/lower/products/matrix.py": {
+        ("sizes = [size for size, _ in loops[0]]", "sizes = [size for size, _ in loops[1]]"):
+            "loops of all operands have the same sizes"},
+    "golden/lower/products/untouched.py": {
+        ("many = prod(size for size, _ in loops[0])", "many = prod(size for size, _ in loops[1])"):
+            "loops of all operands have the same sizes"},
+    "golden/lower/yields.py": {
+        ("self.reads[what] = max(self.reads.get(what, 0), elements)",
+         "self.reads[what] = max(self.reads.get(what, 1), elements)"):
+            "nobody reads fewer elements than one"},
 }
 
 

@@ -24,7 +24,7 @@ def portions(fields: dict[str, int], most: int, step: int = 1) -> Sequence[Porti
 
     ``most`` is a multiple of ``step``, and the innermost loop, too, if it is not the only one.
     """
-    counts = [fields.get(f"passes{loop}", 1) for loop in range(3)]
+    counts = [fields[f"passes{loop}"] for loop in range(3)]
     if prod(counts) <= most:
         return [Portion(0, prod(counts), fields)]
     loop = max(number for number in range(3) if prod(counts[:number]) <= most)

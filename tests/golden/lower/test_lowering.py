@@ -555,6 +555,22 @@ def test_planes_of_few_channels_where_they_take_fewer_runs(size, stride):
     check(model.eval(), (r(1, 2, 6, 7),), MACHINES["8"])
 
 
+def test_planes_whose_lines_come_in_parts():
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.ReLU(), nn.Conv2d(2, 5, 3, padding=1))
+    check(model.eval(), (r(2, 2, 5, 14),), accelerator(8, (1, 8), v_words=128))
+
+
+def test_a_row_of_pixels_may_take_half_of_memory_v():
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.ReLU(), nn.Conv2d(8, 8, 3, bias=False))
+    check(model.eval(), (r(1, 8, 5, 32),), accelerator(8, (1, 8), v_words=64, x_words=1024))
+
+
+def test_a_weight_that_comes_often_is_copied_so_that_a_column_tile_is_one_burst():
+    check(*made("tall product"), MACHINES["16x4-long"])
+
+
 @pytest.mark.parametrize("rows", [1, 2, 6, 7, 9])
 def test_rows_of_a_word_come_several_at_a_time(rows):
     """In halves that take turns where they are an even number, else as many as a pass takes, and the others."""

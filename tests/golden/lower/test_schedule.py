@@ -56,6 +56,12 @@ def test_what_is_known_is_not_waited_for_again():
     assert waits((Opcode.LOAD, [], [V]), (Opcode.STORE, [V], []), (Opcode.STORE, [V], []))[2] == set()
 
 
+def test_three_waits_take_none():
+    steps = [(opcode, [], [("V", number, number + 1)]) for number, opcode in
+             enumerate((Opcode.LOAD, Opcode.CONVERT, Opcode.DRAIN))]
+    assert [each.opcode for each in emitted(*steps, (Opcode.VECTOR, [V], []))[3:]] == [Opcode.VECTOR]
+
+
 def test_more_than_three_waits_take_nops():
     steps = [(opcode, [], [("V", number, number + 1)]) for number, opcode in
              enumerate((Opcode.LOAD, Opcode.CONVERT, Opcode.DRAIN, Opcode.STORE, Opcode.WEIGHTS))]

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from golden.lower.errors import LoweringError
 from tests.cases import sweep
 
-from .steps import MACHINES, follow
+from .steps import MACHINES, accelerator, follow
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("costs")]
 
@@ -50,6 +50,12 @@ def test_embeddings(options, words, machine):
     """A table of 200 rows does not fit V, and is added up in several parts."""
     torch.manual_seed(1)
     follow(Words(words, **options), F.cross_entropy, batches(words), MACHINES[machine])
+
+
+def test_a_table_that_v_does_not_hold():
+    """Is added up in several parts, each with one more row for what belongs to others."""
+    torch.manual_seed(1)
+    follow(Words(40), F.cross_entropy, batches(40, count=1), accelerator(v_words=64))
 
 
 def test_a_table_that_is_a_weight():
