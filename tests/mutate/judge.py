@@ -10,6 +10,7 @@ import functools
 import io
 import math
 import os
+import resource
 import signal
 import sys
 import time
@@ -23,6 +24,8 @@ _CACHED = type(functools.lru_cache(int))
 WORDS = ("-q", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist")
 #: A run may take so many times what one without a change takes, but so many seconds at least.
 TIMES, LEAST = 3, 60
+#: Bytes of addresses that a run may have.
+MEMORY = 8 << 30
 #: Tests that go first, whatever their file; the others keep their order.
 FIRST = 12
 
@@ -147,6 +150,7 @@ class Judge:
     def _run(self, begin, pipe):
         """In the fork: run the tests, say which failed, and end."""
         status = 3
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))    # of what would take ever more, too
         try:
             begin()
             nothing = os.open(os.devnull, os.O_WRONLY)
