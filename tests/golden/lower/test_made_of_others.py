@@ -173,7 +173,8 @@ def test_functions_on_all_machines(name, machine):
 
 @pytest.mark.parametrize("model, shape", [
     (nn.Sequential(nn.Linear(5, 7), nn.ReLU(), nn.Linear(7, 3)), (5,)), (nn.BatchNorm1d(700), (3, 700)),
-    (nn.PReLU(5), (2, 5, 4, 3)), (nn.Conv2d(3, 5, 3, padding=1, padding_mode="reflect"), (1, 3, 6, 6))])
+    (nn.PReLU(5), (2, 5, 4, 3)), (nn.Conv2d(3, 5, 3, padding=1, padding_mode="reflect"), (1, 3, 6, 6)),
+    (nn.Conv3d(2, 3, 2), (1, 2, 3, 3, 4))])
 def test_layers(model, shape):
     torch.manual_seed(1)
     check(model.eval(), (torch.randn(shape),), MACHINES["8"])

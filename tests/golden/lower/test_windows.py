@@ -10,6 +10,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from golden.lower.lowering import lower
+from golden.lower.vectors import BODY
+from golden.lower.windows import taps_fit
 from hbfp.isa.instructions import Opcode
 from tests.cases import sweep
 
@@ -39,6 +41,11 @@ def lowered(model, *shapes, block=(1, 8), **sizes):
 
 def count(result, opcode):
     return sum(each.opcode == opcode for each in result.program.instructions)
+
+
+def test_windows_have_as_many_elements_as_a_program_has_room_for():
+    """One of its instructions is no element's."""
+    assert taps_fit(BODY - 1) and not taps_fit(BODY)
 
 
 #: Of images behind ReLU; whether they come together.
@@ -73,6 +80,7 @@ BEHIND = {
                                     {"v_words": 512}),
     "turned, all that commands take": (nn.Sequential(conv(1, 8), nn.MaxPool2d((2, 3))), (3, 1, 6, 8), {"depth": 12}),
     "turned, all that V holds": (nn.Sequential(conv(1, 8, (3, 4)), nn.MaxPool2d(2)), (3, 1, 6, 7), {"v_words": 64}),
+    "turned, all that X holds": (nn.Sequential(conv(1, 8), nn.MaxPool2d(2)), (3, 1, 6, 6), {"x_words": 64}),
     "turned, with a sum": (Of(lambda f, x, y: F.max_pool2d(f(x) + y, 2), conv(1, 8)), (3, 1, 6, 8), (3, 8, 4, 6), {}),
     "by address": (nn.Sequential(nn.ReLU(), conv(8, 20, padding=1), nn.ReLU6(), nn.MaxPool2d(2)), (2, 8, 6, 8),
                    {"v_words": 512}),
@@ -85,7 +93,7 @@ BEHIND = {
 
 
 @pytest.mark.parametrize("name", sweep(9, BEHIND, [
-    "turned, all that commands take", "turned, all that V holds", "by address, bands"]))
+    "turned, all that commands take", "turned, all that V holds", "turned, all that X holds", "by address, bands"]))
 def test_windows_behind_a_product_take_no_way_by_dram(name):
     model, *shapes, sizes = BEHIND[name]
     result = lowered(model, *shapes, **sizes)
@@ -103,13 +111,14 @@ APART = {
     "others read the product": (Of(lambda f, x: F.max_pool2d(y := f(x), 2).sum() + y.sum(), conv(1, 8)), (2, 1, 6, 8),
                                 {}),
     "too many for a command": (nn.Sequential(nn.ReLU(), conv(8, 8), nn.AdaptiveAvgPool2d(1)), (2, 8, 12, 9), {}),
+    "more than V holds": (nn.Sequential(conv(1, 8, (3, 5)), nn.MaxPool2d(2)), (3, 1, 6, 8), {"v_words": 64}),
     "tiles": (nn.Sequential(nn.ReLU(), conv(8, 8, padding=1), nn.MaxPool2d(2)), (2, 8, 8, 8), {"block": (8, 8)}),
     "groups": (nn.Sequential(nn.ReLU(), conv(16, 16, groups=2), nn.MaxPool2d(2)), (2, 16, 6, 6), {}),
     "windows along the channels": (nn.Sequential(nn.ReLU(), conv(8, 8), Of(lambda x: x.mean(1))), (2, 8, 6, 6), {}),
 }
 
 
-@pytest.mark.parametrize("name", sweep(8, APART))
+@pytest.mark.parametrize("name", sweep(9, APART, ["more than V holds"]))
 def test_windows_that_are_a_layer_of_their_own(name):
     model, shape, sizes = APART[name]
     result = lowered(model, shape, **sizes)

@@ -1,11 +1,14 @@
 """Bands of rows: commands cut them without a gap, and the next one comes while one is multiplied."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from golden.lower.lowering import lower
+from golden.lower.products import matrix
 from golden.lower.products.bands import Meanwhile, band, commands, shares
-from golden.lower.schedule import Span
+from golden.lower.schedule import Ring, Span
 from golden.machine.machine import Machine
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
@@ -31,6 +34,14 @@ def test_commands_take_all_rows(count, first):
 @pytest.mark.parametrize("rows, wanted, most, found", [(10, 16, 32, 10), (40, 16, 32, 16), (40, 18, 12, 12)])
 def test_a_band_has_whole_blocks_unless_it_is_all(rows, wanted, most, found):
     assert band(rows, 4, wanted, most) == found
+
+
+@pytest.mark.parametrize(("words", "kept"), [(3, 12), (4, 16), (5, 15), (8, 16), (9, None)])
+def test_results_have_a_part_of_v_if_a_quarter_holds_two_columns(words, kept):
+    """As many as it holds, at most four; else they may be anywhere."""
+    v = Ring("V", 0, 64)
+    found = matrix._for_results(SimpleNamespace(v=v, keep=lambda count: Span("V", 7, 7 + count)), words)
+    assert found is v if kept is None else (found.start, found.size) == (7, kept)
 
 
 @pytest.mark.parametrize("share, brought", [(0.5, [0, 1, 1, 2]), (1.5, [1, 3, 4, 5]), (9, [5, 5, 5, 5])])
