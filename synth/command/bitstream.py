@@ -58,10 +58,10 @@ def prepare(args: argparse.Namespace) -> Callable[[], None]:
 
 def work(design: Design, device: str, budget: int, seed: int, limit: int, folder: Path, router: str) -> None:
     """Build it in sight of the user, write the bitstream and the figures, print them."""
-    console = make_console()
+    console, sources = make_console(), measure.behind_pins(design)
     with progress_bar(console) as bar:
         move = mover(bar, design.name, f"{device}: ")
-        built = measure.build(design, device, budget, seed, limit,
+        built = measure.build(sources, device, budget, seed, limit,
                               lambda done: move(done, len(measure.STEPS), (*measure.STEPS, "")[done]))
     tools = {"yosys": yosys.find()[1], "nextpnr": router}
     make_folder("out", folder)
@@ -69,7 +69,7 @@ def work(design: Design, device: str, budget: int, seed: int, limit: int, folder
     data = asdict(built) | {"bitstream": f"{design.name}.bit"}
     files.write_json(folder / f"{design.name}.json", {
         "name": design.name, "design": design.as_dict(), "budget": budget, "seed": seed, "tools": tools} | data)
-    console.print(table(design, built))
+    console.print(table(design.name, built))
     console.print(path(built), markup=False, highlight=False)
     console.print(f"{folder / f'{design.name}.bit'}, {folder / f'{design.name}.json'}; {tools_text(tools)}",
                   markup=False, soft_wrap=True)

@@ -99,6 +99,6 @@ def work(family: str, numbers: Sequence[str], routed: Sequence[str], size: str, 
 
 def _clock(found: Largest, size: tuple[int, int], device: str, seed: int, limit: int) -> dict[str, Any]:
     """Clock in MHz of a number's core of a size, and its critical path."""
-    built = placed.build(NUMBERS[found.name].design(*size), device, int(found.device.dsps), seed, limit,
-                         lambda done: None)
+    sources = placed.behind_pins(NUMBERS[found.name].design(*size))
+    built = placed.build(sources, device, int(found.device.dsps), seed, limit, lambda done: None)
     return {"clock": built.clock, "placed": list(size), "path": built.path, "seconds": built.seconds}

@@ -42,7 +42,7 @@ def count(family: str, design: Design, blocks: int) -> tuple[Use, int]:
     """
     if family != "ecp5":
         return _xilinx(family, design, blocks)
-    mapped = whole.map_cells(design, blocks)
+    mapped = whole.map_cells(whole.behind_pins(design), blocks)
     found = {kind: used for kind, (used, _) in whole.pack_cells(mapped, DEVICES[family][0]).items()}
     # A slice that writes distributed RAM has no LUTs beside.
     luts = found.get("TRELLIS_COMB", 0) + 2 * found.get("TRELLIS_RAMW", 0)
@@ -54,7 +54,7 @@ def _xilinx(family, design, blocks):
     """The same by Yosys alone."""
     way = whole.Way(*(script.replace("{family}", family) for script in (xilinx.COARSE, xilinx.MAPPED)),
                     xilinx.DSP_BITS[family])
-    mapped = whole.map_cells(design, blocks, way=way)
+    mapped = whole.map_cells(whole.behind_pins(design), blocks, way=way)
     return xilinx_use(mapped.cells), mapped.multipliers["luts"]
 
 

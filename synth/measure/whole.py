@@ -1,35 +1,59 @@
-"""A whole core on an ECP5: mapped in one piece, placed and routed behind six pins, and its bitstream."""
+"""A whole design on an ECP5: mapped in one piece, placed and routed, and its bitstream."""
 
 import json
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hbfp import entries, files
 from hbfp.design import Design
-from hbfp.manifest import Manifest
 
 from ..tools import ecp5, nextpnr, yosys
 from . import serial
 from .area import generate
+from .multipliers import multipliers, soft
 
 #: Steps of :func:`build`, for those who watch.
 STEPS = ("Yosys: one netlist", "Yosys: LUTs, block RAMs, DSP blocks", "nextpnr: placing and routing", "bitstream")
 
 
 @dataclass(frozen=True)
-class Multiplier:
-    """A multiplication of the netlist: its cell, and the bits of its operands."""
-    cell: str
-    bits: tuple[int, int]
+class Sources:
+    """The Verilog of a design, and what it asks of a placement.
 
-    def blocks(self, sides: tuple[int, int] = ecp5.DSP_BITS) -> int:
-        """DSP blocks that it takes, whose operands have so many bits."""
-        return min(-(-a // sides[0]) * -(-b // sides[1]) for a, b in (self.bits, self.bits[::-1]))
+    Attributes
+    ----------
+    top : str
+        Its module.
+    files : dict of str to str or bytes
+        Name -> what is in it.
+    read : str
+        How Yosys reads them.
+    options : sequence of str
+        For nextpnr, beside that of the device.
+    constraints : bytes
+        LPF, where pins are a board's.
+    chains : dict
+        As of :class:`Built`.
+    """
+    top: str
+    files: Mapping[str, str | bytes]
+    read: str = "read_verilog -sv unit.v\n"
+    options: Sequence[str] = nextpnr.ECP5
+    constraints: bytes = b""
+    chains: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+
+def behind_pins(design: Design) -> Sources:
+    """A core behind six pins; OptionError if the generator refuses it."""
+    text, manifest = generate(design)
+    given, kept = serial.chains(manifest.ports)
+    return Sources(serial.TOP, {"unit.v": text + serial.wrapper(manifest.top, manifest.ports, manifest.streams)},
+                   chains={"in": [vars(place) for place in given], "out": [vars(place) for place in kept]})
 
 
 @dataclass
@@ -47,13 +71,13 @@ class Built:
         How many the mapped netlist has, by type.
     used : dict
         Name -> cells that nextpnr places and that the device has.
-    clock : float
-        MHz.
+    clock, asked : float
+        MHz: of the slowest clock by what was asked of it, and that.
     path : list of dict
         The critical path, as :func:`synth.tools.nextpnr.critical` gives it.
     bitstream : Path
     chains : dict
-        ``in`` and ``out``: what is where in the chains of :mod:`synth.measure.serial`.
+        ``in`` and ``out``: what is where in the chains of :mod:`synth.measure.serial`; empty where pins are a board's.
     seconds : dict
         ``coarse``, ``mapped`` and ``placed``: wall time of each step when it ran.
     """
@@ -63,19 +87,11 @@ class Built:
     cells: dict[str, int]
     used: dict[str, tuple[int, int]]
     clock: float
+    asked: float
     path: list[dict[str, Any]]
     bitstream: Path
-    chains: dict[str, list[dict[str, Any]]]
+    chains: Mapping[str, list[dict[str, Any]]]
     seconds: dict[str, float]
-
-
-def multipliers(text: str) -> list[Multiplier]:
-    """The :class:`Multiplier` of each ``$mul`` in RTLIL, as Yosys' ``dump`` writes it."""
-    found = []
-    for cell, body in re.findall(r"^ *cell \$mul (\S+)\n(.*?)^ *end$", text, re.MULTILINE | re.DOTALL):
-        widths = dict(re.findall(r"parameter (?:signed )?\\([AB])_WIDTH (\d+)", body))
-        found.append(Multiplier(cell, (int(widths["A"]), int(widths["B"]))))
-    return found
 
 
 def memories(log: str) -> dict[str, str]:
@@ -85,22 +101,6 @@ def memories(log: str) -> dict[str, str]:
     found = {name: kinds[kind] for name, kind in lines}
     found |= dict.fromkeys(re.findall(r"^using FF mapping for memory (\S+)$", log, re.MULTILINE), "flip-flops")
     return {name.removeprefix(f"{serial.TOP}.dut."): kind for name, kind in found.items()}
-
-
-def soft(found: Iterable[Multiplier], budget: int, sides: tuple[int, int] = ecp5.DSP_BITS) -> list[Multiplier]:
-    """The multipliers that take no DSP blocks where there are ``budget``: the narrowest, the last ones of equals."""
-    result, left = [], budget
-    for each in sorted(found, key=lambda one: (-one.bits[0] * one.bits[1], _natural(one.cell))):
-        left -= each.blocks(sides)
-        if left < 0:
-            result.append(each)
-            left += each.blocks(sides)
-    return result
-
-
-def _natural(name):
-    """A key that sorts numbers in names by value."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 @dataclass(frozen=True)
@@ -113,15 +113,12 @@ class Mapped:
         Cache entries: of the flattened design, and of what Yosys said; of an ECP5 ``mapped.json``, too.
     key : str
         What stands for the netlist.
-    manifest : Manifest
-        Of the design that stands behind the pins.
     multipliers : dict of str to int
         As of :class:`Built`.
     """
     flat: Path
     netlist: Path
     key: str
-    manifest: Manifest
     multipliers: dict[str, int]
 
     @property
@@ -155,17 +152,17 @@ class Way:
 ECP5 = Way(ecp5.COARSE, ecp5.MAPPED, ecp5.DSP_BITS, ecp5.SOFT, open_ends=True)
 
 
-def map_cells(design: Design, budget: int, progress: Callable[[int], object] = lambda done: None,
+def map_cells(sources: Sources, budget: int, progress: Callable[[int], object] = lambda done: None,
               way: Way = ECP5) -> Mapped:
-    """Map a design behind six pins to the cells of a family; :func:`build` says more."""
-    text, manifest = generate(design)
-    text += serial.wrapper(manifest.top, manifest.ports, manifest.streams)
-    coarse, mapped = (script.format(top=serial.TOP) for script in (way.coarse, way.mapped))
+    """Map a design to the cells of a family; :func:`build` says more."""
+    top = sources.top
+    coarse, mapped = (script.format(read=sources.read, top=top) for script in (way.coarse, way.mapped))
 
     def flatten(folder):
-        (folder / "unit.v").write_text(text)
+        for name, data in sources.files.items():
+            (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
         _timed("coarse", folder, lambda: yosys.run(coarse, folder))
-    key = files.key(yosys.find()[1], coarse, text)
+    key = files.key(yosys.find()[1], coarse, *sources.files.values())
     flat = entries.entry(files.cache("synth") / f"coarse-{key}", flatten)
     progress(1)
     found = multipliers((flat / "muls.il").read_text())
@@ -175,17 +172,17 @@ def map_cells(design: Design, budget: int, progress: Callable[[int], object] = l
         shutil.copyfile(flat / "coarse.il", folder / "coarse.il")
         if way.soft:
             (folder / "soft.v").write_text(way.soft)
-        (folder / "soft.txt").write_text("".join(f"{serial.TOP}/{each.cell}\n" for each in chosen))
+        (folder / "soft.txt").write_text("".join(f"{top}/{each.cell}\n" for each in chosen))
         _timed("mapped", folder, lambda: yosys.run(mapped, folder))
         (folder / "coarse.il").unlink()
         if way.open_ends:
             netlist = json.loads((folder / "mapped.json").read_text())
-            ecp5.open_ends(netlist["modules"][serial.TOP])
+            ecp5.open_ends(netlist["modules"][top])
             (folder / "mapped.json").write_text(json.dumps(netlist))
     key = files.key(key, mapped, way.soft, way.open_ends, *(each.cell for each in chosen))
     netlist = entries.entry(files.cache("synth") / f"whole-{key}", synthesise)
     progress(2)
-    return Mapped(flat, netlist, key, manifest, {"dsp": len(found) - len(chosen), "luts": len(chosen)})
+    return Mapped(flat, netlist, key, {"dsp": len(found) - len(chosen), "luts": len(chosen)})
 
 
 def pack_cells(mapped: Mapped, name: str) -> dict[str, tuple[int, int]]:
@@ -208,12 +205,12 @@ def pack_cells(mapped: Mapped, name: str) -> dict[str, tuple[int, int]]:
     return nextpnr.utilisation((packed / "nextpnr.log").read_text())
 
 
-def build(design: Design, name: str, budget: int, seed: int, limit: int, progress: Callable[[int], object]) -> Built:
+def build(sources: Sources, name: str, budget: int, seed: int, limit: int, progress: Callable[[int], object]) -> Built:
     """Map, place and route a design, and make its bitstream; what is in the cache is taken from there.
 
     Parameters
     ----------
-    design : Design
+    sources : Sources
     name : str
         One of :data:`synth.tools.ecp5.DEVICES`.
     budget : int
@@ -227,31 +224,33 @@ def build(design: Design, name: str, budget: int, seed: int, limit: int, progres
 
     Raises
     ------
-    OptionError
-        If the generator refuses the design.
     SynthError
         If a tool fails, or the design does not fit; the message says what it uses and what the device has.
     """
     device, tools = ecp5.DEVICES[name], nextpnr.find("ecp5")
     assert tools is not None, "no nextpnr"
-    mapped = map_cells(design, budget, progress)
+    mapped = map_cells(sources, budget, progress)
+    options = [*sources.options, device.option]
+    pins = [sources.constraints] if sources.constraints else []
 
     def place(folder):
         shutil.copyfile(mapped.netlist / "mapped.json", folder / "mapped.json")
-        _timed("placed", folder, lambda: nextpnr.place(folder, tools[0], [*nextpnr.ECP5, device.option], seed, limit))
+        for text in pins:
+            (folder / "pins.lpf").write_bytes(text)
+        words = [*options, "--lpf", "pins.lpf"] if pins else options
+        _timed("placed", folder, lambda: nextpnr.place(folder, tools[0], words, seed, limit))
         (folder / "mapped.json").unlink()
         progress(3)
         nextpnr.pack(folder)
-    key = files.key(*tools, mapped.key, *nextpnr.ECP5, device.option, seed)
+    key = files.key(*tools, mapped.key, *options, seed, *pins)
     placed = entries.entry(files.cache("synth") / f"placed-{key}", place)
     progress(4)
     report = json.loads((placed / "report.json").read_text())
-    given, kept = serial.chains(mapped.manifest.ports)
     return Built(
         name, mapped.multipliers, memories((mapped.netlist / "yosys.log").read_text()), mapped.cells,
         {kind: (row["used"], row["available"]) for kind, row in report["utilization"].items() if row["used"]},
-        nextpnr.fmax(report), nextpnr.critical(report),
-        placed / nextpnr.BITSTREAM, {"in": [vars(place) for place in given], "out": [vars(place) for place in kept]},
+        nextpnr.fmax(report), round(report["fmax"][nextpnr.slowest(report)]["constraint"], 1), nextpnr.critical(report),
+        placed / nextpnr.BITSTREAM, sources.chains,
         {step: float((folder / f"{step}.seconds").read_text()) for step, folder in
          (("coarse", mapped.flat), ("mapped", mapped.netlist), ("placed", placed))})
 

@@ -5,8 +5,6 @@ from itertools import groupby
 
 from rich.table import Table
 
-from hbfp.design import Design
-
 from ..measure.whole import Built
 
 #: nextpnr's name of a kind of cell -> that of the table. A slice's two LUTs that write distributed RAM are counted as
@@ -21,16 +19,16 @@ _MADE = re.compile(r"_(?:TRELLIS_FF|LUT4|CCU2C|PFUMX|L6MUX21|DP16KD|MULT18X18D|T
                    r"|(?<=[^.])\[\d+\]$")
 
 
-def table(design: Design, built: Built) -> Table:
-    """How many cells a design uses and the device has, by kind of cell."""
-    given, kept = (sum(place["width"] for place in built.chains[side]) for side in ("in", "out"))
+def table(name: str, built: Built) -> Table:
+    """How many cells a design of this name uses and the device has, by kind of cell."""
+    given, kept = (sum(place["width"] for place in built.chains.get(side, ())) for side in ("in", "out"))
+    behind = f"\nflip-flops of the chains behind the pins, counted, too: {given + 2 * kept:,}" if built.chains else ""
     counts, kinds = built.multipliers, list(built.memories.values())
-    result = Table(title=f"{design.name}\n{built.device}: {built.clock} MHz", title_justify="left",
+    result = Table(title=f"{name}\n{built.device}: {built.clock} MHz", title_justify="left",
                    caption_justify="left", caption=(
                        f"multiplications: {counts['dsp']} in DSP blocks, {counts['luts']} in carry chains\n"
                        f"memories: {kinds.count('block')} in block RAMs, {kinds.count('distributed')} in distributed "
-                       f"RAM, {kinds.count('flip-flops')} in flip-flops\n"
-                       f"flip-flops of the chains behind the pins, counted, too: {given + 2 * kept:,}"))
+                       f"RAM, {kinds.count('flip-flops')} in flip-flops{behind}"))
     for head, side in (("", "left"), ("used", "right"), ("there", "right"), ("", "right")):
         result.add_column(head, justify=side)
     for kind, name in NAMES.items():

@@ -16,6 +16,7 @@ class Device:
 
 #: Name -> device.
 DEVICES = {
+    "LFE5U-12F": Device("--12k", 24288, 28, 56),
     "LFE5U-25F": Device("--25k", 24288, 28, 56),
     "LFE5U-45F": Device("--45k", 43848, 72, 108),
     "LFE5U-85F": Device("--85k", 83640, 156, 208),
@@ -23,8 +24,7 @@ DEVICES = {
 #: Bits of the operands of a DSP block.
 DSP_BITS = 18, 18
 #: Flattened, and the operands of multipliers as narrow as they may be; what stands in ``muls.il`` is then chosen from.
-COARSE = """read_verilog -sv unit.v
-synth_ecp5 -top {top} -run :coarse
+COARSE = """{read}synth_ecp5 -top {top} -run :coarse
 proc -latches error
 flatten
 opt_expr

@@ -20,9 +20,10 @@ DEVICES = {
     "ice40": ("iCE40 UP5K", ["--up5k", "--package", "sg48", "--pcf-allow-unconstrained"]),
     "ice40-logic": ("iCE40 HX8K", ["--hx8k", "--package", "ct256", "--pcf-allow-unconstrained"]),
 }
-#: Options for a whole design on an ECP5, beside that of its device: each device comes in this package, and the second
-#: router takes a quarter of the time of the first.
-ECP5 = ("--package", "CABGA381", "--lpf-allow-unconstrained", "--router", "router2")
+#: The second router takes a quarter of the time of the first.
+ROUTER = ("--router", "router2")
+#: Options for a whole design on an ECP5, beside that of its device: each device comes in this package.
+ECP5 = ("--package", "CABGA381", "--lpf-allow-unconstrained", *ROUTER)
 #: Name of the bitstream that :func:`pack` makes.
 BITSTREAM = "design.bit"
 #: Of the placement: one number, so that a figure can be had again.
@@ -65,8 +66,13 @@ def clock(folder: Path, command: str, options: Sequence[str], limit: int) -> flo
 
 
 def fmax(report: Mapping[str, Any]) -> float:
-    """MHz of the slowest clock of a report."""
-    return round(min(entry["achieved"] for entry in report["fmax"].values()), 1)
+    """MHz of the :func:`slowest` clock of a report."""
+    return round(report["fmax"][slowest(report)]["achieved"], 1)
+
+
+def slowest(report: Mapping[str, Any]) -> str:
+    """The clock of a report that is slowest by what was asked of it."""
+    return min(report["fmax"], key=lambda name: report["fmax"][name]["achieved"] / report["fmax"][name]["constraint"])
 
 
 def _run(folder, command, options, limit):
@@ -138,8 +144,8 @@ def utilisation(log: str) -> dict[str, tuple[int, int]]:
 
 
 def critical(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The critical path of the slowest clock: for each step ``ns``, ``what``, ``net`` or None, and the ``cell``."""
-    clock = min(report["fmax"], key=lambda name: report["fmax"][name]["achieved"])
+    """The path of the :func:`slowest` clock: for each step ``ns``, ``what``, ``net`` or None, and the ``cell``."""
+    clock = slowest(report)
     path = next(each["path"] for each in report["critical_paths"] if each["from"] == each["to"] == f"posedge {clock}")
     return [{"ns": round(step["delay"], 2), "what": step["type"], "net": step.get("net"), "cell": step["to"]["cell"]}
             for step in path]

@@ -4,7 +4,7 @@
 DSP_BITS = {"xc7": (25, 18), "xcup": (27, 18)}
 _SYNTH = "synth_xilinx -family {family} -flatten -noiopad -noclkbuf -top {top} -run "
 #: Flattened; what stands in ``muls.il`` is then chosen from.
-COARSE = f"read_verilog -sv unit.v\n{_SYNTH}begin:map_dsp\ndump -n -o muls.il t:$mul\nwrite_rtlil coarse.il\n"
+COARSE = f"{{read}}{_SYNTH}begin:map_dsp\ndump -n -o muls.il t:$mul\nwrite_rtlil coarse.il\n"
 #: Multipliers of ``soft.txt`` pass by the mapping to DSP blocks, as those do that Yosys finds too narrow for one.
 MAPPED = f"""read_rtlil coarse.il
 read_verilog -lib -specify +/xilinx/cells_sim.v

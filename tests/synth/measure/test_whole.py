@@ -2,7 +2,8 @@
 
 import pytest
 
-from synth.measure.whole import Multiplier, memories, multipliers, soft
+from synth.measure.multipliers import Multiplier, multipliers, soft
+from synth.measure.whole import memories
 
 TEXT = """
   attribute \\src "unit.v:5130.17-5130.59"

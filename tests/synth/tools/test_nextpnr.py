@@ -66,7 +66,8 @@ def test_design_that_takes_too_long(monkeypatch):
 def test_critical_path_of_the_slowest_clock():
     def step(kind, delay, cell, net=None):
         return {"type": kind, "delay": delay, "to": {"cell": cell}} | ({"net": net} if net else {})
-    report = {"fmax": {"fast": {"achieved": 200.0}, "clk": {"achieved": 80.04}}, "critical_paths": [
+    clocks = {"fast": {"achieved": 60.0, "constraint": 25.0}, "clk": {"achieved": 80.04, "constraint": 400.0}}
+    report = {"fmax": clocks, "critical_paths": [
         {"from": "<async>", "to": "posedge clk", "path": [step("routing", 9, "pin")]},
         {"from": "posedge fast", "to": "posedge fast", "path": [step("clk-to-q", 0.5, "a")]},
         {"from": "posedge clk", "to": "posedge clk", "path": [
