@@ -11,10 +11,10 @@ import sys
 
 from hbfp.extras import need
 
-from .command import accelerator, bitstream, core, corners, fetch, fpga, layout, netlist, power, sweep
+from .command import accelerator, bitstream, core, corners, fetch, fpga, layout, netlist, power, soc, sweep
 
 COMMANDS = {"accelerator": accelerator, "fetch": fetch, "sweep": sweep, "fpga": fpga, "bitstream": bitstream,
-            "corners": corners, "layout": layout, "netlist": netlist, "power": power}
+            "corners": corners, "layout": layout, "netlist": netlist, "power": power, "soc": soc}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

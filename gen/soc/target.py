@@ -3,6 +3,7 @@
 LiteX writes the Verilog; it is loaded with this file alone.
 """
 
+import json
 import logging
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,6 +35,8 @@ from .boards import RAM, ROM
 REGISTERS, _LEAST = 0x9000_0000, 0x1000
 #: Name of the top module.
 TOP = "hbfp_soc"
+#: What python -m synth soc reads.
+FILE = "soc.json"
 _CHANNELS = ("aw", "ar", "w", "r", "b")
 #: Characters in the place of serial lines: of what firmware prints, and of the bridge. And the interrupt on its way to
 #: the CPU: whether the accelerator raises it, whether the CPU is told, and whether its handler looks for a reason.
@@ -182,7 +185,8 @@ def _command(text):
 def _build(platform, system, folder):
     """Verilog, constraints and scripts, with copies of all sources, so that the folder can be taken elsewhere.
 
-    Multipliers become LUTs: of itself Yosys would take more DSP blocks than there are, and says nothing of it.
+    In LiteX's own script multipliers become LUTs: of itself Yosys would take more DSP blocks than there are, and says
+    nothing of it. python -m synth soc reads what to build from a file, and has a better way for them.
     """
     platform.toolchain._synth_opts += "-nodsp "
     platform.build(system, build_dir=str(folder), build_name=TOP, run=False)
@@ -193,6 +197,11 @@ def _build(platform, system, folder):
             (folder / name).write_text(Path(source).read_text())
         script = script.replace(str(source), name)
     (folder / f"{TOP}.ys").write_text(script)
+    tools = platform.toolchain
+    (folder / FILE).write_text(json.dumps({
+        "top": TOP, "device": platform.device.rpartition("-")[0], "package": tools._package,
+        "speed": tools._speed_grade, "verilog": [Path(source).name for source, *_ in platform.sources],
+        "data": sorted(path.name for path in folder.glob("*.init")), "constraints": f"{TOP}.lpf"}, indent=1) + "\n")
 
 
 def write(manifest: Manifest, device: str | None, frequency: float, rom: list[int], folder: Path) -> list[str]:

@@ -3,6 +3,7 @@
 Covers: gen/soc/target.py.
 """
 
+import json
 import re
 import subprocess
 import sys
@@ -71,3 +72,8 @@ def test_what_is_written_for_a_board(tmp_path):
     assert numbers["REGISTERS"] == "0x90000000" and numbers["MEMORY"] == "0x40000000"
     assert int(numbers["MEMORY_BYTES"], 16) == 32 << 20 and len(numbers) == 15
     assert "--85k" in (gateware / "build_hbfp_soc.sh").read_text()
+    about = json.loads((gateware / "soc.json").read_text())
+    assert (about["top"], about["device"], about["package"], about["speed"]) == (
+        "hbfp_soc", "LFE5U-85F", "CABGA381", "6")
+    assert about["verilog"] == read and "hbfp_soc_rom.init" in about["data"] and about["constraints"] == "hbfp_soc.lpf"
+    assert all((gateware / name).exists() for name in (*about["data"], about["constraints"]))
