@@ -140,7 +140,7 @@ REFUSED = [
     ("synth", ["sweep", "--out", "file"], "--out file: cannot be written (File exists)"),
     ("synth", ["fpga", "--family", "ecp5,ice40"], "--family ecp5,ice40: must be one of ecp5, ice40, xc7"),
     ("synth", ["bitstream", "--device", "85F"],
-     "--device 85F: must be one of LFE5U-25F, LFE5U-45F, LFE5U-85F"),
+     "--device 85F: must be one of LFE5U-12F, LFE5U-25F, LFE5U-45F, LFE5U-85F"),
     ("synth", ["netlist", "--rows", " 8 "], f"--rows  8 : {ROWS}"),
     ("golden", ["error", "--mantissa", "abc", "--rounding", "zzz", "--prune", "1:2"],
      "--mantissa abc: must be 2 to 16"),

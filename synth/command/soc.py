@@ -20,8 +20,7 @@ from .options import make_console, mover, progress_bar
 
 EXAMPLES = """\
 examples:
-  python -m gen soc --board ulx3s --rows 8 --block 1,8 --pipeline 6 --fabric fpga --out build/soc
-  python -m synth soc build/soc                                           an hour or more
+  python -m synth soc build/soc               an hour or more
 """
 
 
@@ -42,24 +41,32 @@ def make_parser() -> Parser:
 def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     seed, limit = whole("seed", args.seed, 1, 1 << 30), whole("limit", args.limit, 1, 1 << 20)
-    source = Path(args.folder)
+    dsps = None if args.dsps is None else whole("dsps", args.dsps, 0, max(each.dsps for each in ecp5.DEVICES.values()))
+    folder = writable_folder("out", args.folder if args.out is None else args.out)
+    return partial(work, Path(args.folder), dsps, seed, limit, folder)
+
+
+def work(source: Path, dsps: int | None, seed: int, limit: int, folder: Path) -> None:
+    """Build it in sight of the user, print and write what it takes.
+
+    Raises
+    ------
+    OptionError
+        If there is no such system, its FPGA has fewer DSP blocks, or nextpnr is missing.
+    SynthError
+        If a tool fails, the system does not fit, or its clock is too slow.
+    """
     try:
         device, sources = soc.read(source)
     except SynthError as error:
         raise OptionError(str(error)) from None
     if device not in ecp5.DEVICES:
-        raise refuse("folder", args.folder, f"is for {device}, which is none of {', '.join(ecp5.DEVICES)}")
+        raise refuse("folder", source, f"is for {device}, which is none of {', '.join(ecp5.DEVICES)}")
     most = ecp5.DEVICES[device].dsps
-    budget = most if args.dsps is None else whole("dsps", args.dsps, 0, most)
-    folder = writable_folder("out", source if args.out is None else args.out)
-    if (router := nextpnr.find("ecp5")) is None:
+    budget = most if dsps is None else whole("dsps", dsps, 0, most)
+    if (found := nextpnr.find("ecp5")) is None:
         raise OptionError("nextpnr for ECP5 is needed: pip install 'hbfp[fpga]'")
-    return partial(work, sources, device, budget, seed, limit, folder, router[1])
-
-
-def work(sources: measure.Sources, device: str, budget: int, seed: int, limit: int, folder: Path, router: str) -> None:
-    """Build it in sight of the user, print and write what it takes; SynthError if its clock is too slow."""
-    console = make_console()
+    console, router = make_console(), found[1]
     with progress_bar(console) as bar:
         move = mover(bar, sources.top, f"{device}: ")
         built = measure.build(sources, device, budget, seed, limit,
