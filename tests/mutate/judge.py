@@ -15,17 +15,17 @@ import signal
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import pytest
 
 _CACHED = type(functools.lru_cache(int))
 #: Words of pytest for all runs.
 WORDS = ("-q", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist")
-#: A run may take so many times what one without a change takes, but so many seconds at least.
+#: A run, and a test, may take so many times what one without a change takes, but so many seconds at least.
 TIMES, LEAST = 3, 60
 #: Bytes of addresses that a run may have.
-MEMORY = 8 << 30
+MEMORY = 6 << 30
 #: Tests that go first, whatever their file; the others keep their order.
 FIRST = 12
 
@@ -42,11 +42,14 @@ def forget() -> None:
 class _Watch:
     """What a run of tests says: the one that failed first, the seconds of each, and lines of ``files`` it reaches.
 
-    ``order`` is that of the tests, which is infinite of those that do not run; so many go ``first``.
+    ``order`` is that of the tests, which is infinite of those that do not run; so many go ``first``. One that takes
+    ever longer than it ``usually`` does ends the process.
     """
 
-    def __init__(self, order: Callable[[str], float] | None = None, files: Iterable[str] = (), first: int = FIRST):
+    def __init__(self, order: Callable[[str], float] | None = None, files: Iterable[str] = (), first: int = FIRST,
+                 usually: Mapping[str, float] | None = None):
         self.order, self.failed, self.seconds, self.first = order, "", Counter(), first
+        self.usually = usually
         self.files, self.lines, self.here = set(files), defaultdict(set), set()
 
     @pytest.hookimpl(trylast=True)
@@ -63,6 +66,8 @@ class _Watch:
             if event == "line":
                 self.here.add((frame.f_code.co_filename, frame.f_lineno))
             return within
+        if self.usually is not None:
+            signal.alarm(LEAST + int(TIMES * self.usually[item.nodeid]))
         if self.files:
             forget()
             sys.settrace(lambda frame, *_: within if frame.f_code.co_filename in self.files else None)
@@ -156,7 +161,7 @@ class Judge:
             nothing = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nothing, 1)
             os.dup2(nothing, 2)
-            watch = _Watch(self._order, first=len(self.seconds) if self.lines else FIRST)
+            watch = _Watch(self._order, first=len(self.seconds) if self.lines else FIRST, usually=self.seconds)
             status = int(pytest.main(["-x", *WORDS, *self.tests], [watch]))
             os.write(pipe, watch.failed.encode())
         finally:
