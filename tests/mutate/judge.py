@@ -24,6 +24,8 @@ _CACHED = type(functools.lru_cache(int))
 WORDS = ("-q", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist")
 #: A run, and a test, may take so many times what one without a change takes, but so many seconds at least.
 TIMES, LEAST = 3, 60
+#: The status of a process that has not come to its tests.
+NOT_BEGUN = 9
 #: Bytes of addresses that a run may have.
 MEMORY = 6 << 30
 #: Tests that go first, whatever their file; the others keep their order.
@@ -147,6 +149,8 @@ class Judge:
             return "no end"
         if os.WIFSIGNALED(status):
             return f"signal {os.WTERMSIG(status)}"
+        if os.WEXITSTATUS(status) == pytest.ExitCode.INTERNAL_ERROR:    # as where there is no memory left
+            return failed or "internal error"
         if os.WEXITSTATUS(status) not in (0, 1):
             raise RuntimeError(f"pytest ends with status {os.WEXITSTATUS(status)}")
         self.seen[failed] += bool(failed)
@@ -154,7 +158,7 @@ class Judge:
 
     def _run(self, begin, pipe):
         """In the fork: run the tests, say which failed, and end."""
-        status = 3
+        status = NOT_BEGUN
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))    # of what would take ever more, too
         try:
             begin()
