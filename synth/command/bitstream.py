@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -10,14 +9,13 @@ from hbfp import files
 from hbfp.command import Parser, run
 from hbfp.design import Design
 from hbfp.options import add_design_options, design_from_args
-from hbfp.values import OptionError, choice, make_folder, whole, writable_folder
+from hbfp.values import choice, make_folder, writable_folder
 
-from ..measure import whole as measure
-from ..report.bitstream import path, table
-from ..report.tables import tools_text
-from ..tools import ecp5, nextpnr, yosys
+from ..measure.whole import behind_pins
+from ..tools import ecp5
 from ..tools.errors import FAILURES
-from .options import free_clock, make_console, mover, progress_bar
+from .options import free_clock
+from .placing import add_placing_options, budget, keep, placed, placing, router
 
 EXAMPLES = """\
 examples:
@@ -34,10 +32,7 @@ def make_parser() -> Parser:
     add_design_options(parser)
     parser.add_argument("--device", metavar="NAME", default="LFE5U-85F",
                         help=f"{', '.join(ecp5.DEVICES)} (default: %(default)s)")
-    parser.add_argument("--dsps", metavar="N", help="DSP blocks for multipliers, the widest first; the others become "
-                        "carry chains, 0 to what the device has (default: that)")
-    parser.add_argument("--seed", metavar="N", default=nextpnr.SEED, help="of the placement (default %(default)s)")
-    parser.add_argument("--limit", metavar="S", default=3600, help="seconds for nextpnr (default %(default)s)")
+    add_placing_options(parser, 3600)
     parser.add_argument("--out", metavar="DIR", help="folder of NAME.bit and NAME.json (default: build/bitstream)")
     return parser
 
@@ -47,32 +42,17 @@ def prepare(args: argparse.Namespace) -> Callable[[], None]:
     design = design_from_args(args)
     free_clock(design, "bitstream")
     device = choice("device", args.device, ecp5.DEVICES)
-    most = ecp5.DEVICES[device].dsps
-    budget = most if args.dsps is None else whole("dsps", args.dsps, 0, most)
-    seed, limit = whole("seed", args.seed, 1, 1 << 30), whole("limit", args.limit, 1, 1 << 20)
+    blocks, (seed, limit) = budget(args, device), placing(args)
     folder = writable_folder("out", files.output("bitstream") if args.out is None else args.out)
-    if (router := nextpnr.find("ecp5")) is None:
-        raise OptionError("nextpnr for ECP5 is needed: pip install 'hbfp[fpga]'")
-    return partial(work, design, device, budget, seed, limit, folder, router[1])
+    router()
+    return partial(work, design, device, blocks, seed, limit, folder)
 
 
-def work(design: Design, device: str, budget: int, seed: int, limit: int, folder: Path, router: str) -> None:
-    """Build it in sight of the user, write the bitstream and the figures, print them."""
-    console, sources = make_console(), measure.behind_pins(design)
-    with progress_bar(console) as bar:
-        move = mover(bar, design.name, f"{device}: ")
-        built = measure.build(sources, device, budget, seed, limit,
-                              lambda done: move(done, len(measure.STEPS), (*measure.STEPS, "")[done]))
-    tools = {"yosys": yosys.find()[1], "nextpnr": router}
+def work(design: Design, device: str, blocks: int, seed: int, limit: int, folder: Path) -> None:
+    """Build it in sight of the user, print what it takes, write the bitstream and the figures."""
+    built = placed(design.name, behind_pins(design), device, blocks, seed, limit)
     make_folder("out", folder)
-    files.write(folder / f"{design.name}.bit", built.bitstream.read_bytes())
-    data = asdict(built) | {"bitstream": f"{design.name}.bit"}
-    files.write_json(folder / f"{design.name}.json", {
-        "name": design.name, "design": design.as_dict(), "budget": budget, "seed": seed, "tools": tools} | data)
-    console.print(table(design.name, built))
-    console.print(path(built), markup=False, highlight=False)
-    console.print(f"{folder / f'{design.name}.bit'}, {folder / f'{design.name}.json'}; {tools_text(tools)}",
-                  markup=False, soft_wrap=True)
+    keep(folder, design.name, built, {"design": design.as_dict(), "budget": blocks, "seed": seed})
 
 
 def main(argv: Sequence[str]) -> int:

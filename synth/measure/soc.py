@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
+from hbfp.values import OptionError
+
 from ..tools import nextpnr
-from ..tools.errors import SynthError
 from .whole import Sources
 
 #: Where in the folder of a system its files are, and the list of them.
@@ -23,7 +24,7 @@ def read(folder: Path) -> tuple[str, Sources]:
 
     Raises
     ------
-    SynthError
+    OptionError
         If it is not one of these, or a file is not there any more.
     """
     gateware = folder / FOLDER
@@ -35,5 +36,5 @@ def read(folder: Path) -> tuple[str, Sources]:
         verilog = "".join(f"read_verilog {name}\n" for name in about["verilog"])
         return about["device"], Sources(about["top"], files, verilog + _READ, options, pins)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SynthError(f"{folder}: is no folder that python -m gen soc has written for a board "
-                         f"({type(error).__name__}: {error})") from None
+        raise OptionError(f"{folder}: is no folder that python -m gen soc has written for a board "
+                          f"({type(error).__name__}: {error})") from None

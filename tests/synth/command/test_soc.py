@@ -1,15 +1,16 @@
 """``python -m synth soc``: what is refused, what a clock that is not met says, and what is written.
 
-Covers: synth/measure/soc.py.
+Covers: synth/measure/soc.py, synth/command/placing.py.
 """
 
 import json
 
 import pytest
 
+from synth.command import placing
 from synth.command import soc as command
 from synth.measure import soc, whole
-from synth.tools import ecp5, nextpnr
+from synth.tools import ecp5, nextpnr, yosys
 
 ABOUT = {"top": "system", "device": "LFE5U-45F", "package": "CABGA381", "speed": "6", "verilog": ["a.v", "b.v"],
          "data": ["rom.init"], "constraints": "pins.lpf"}
@@ -90,8 +91,8 @@ def test_the_clock_is_met_or_not(capsys, folder, tmp_path, monkeypatch, clock):
         assert (device, budget, seed, limit) == ("LFE5U-45F", 72, 3, 14400)
         return built(tmp_path, sources, device, clock)
     monkeypatch.setattr(nextpnr, "find", lambda family: ("nextpnr", "0.9"))
-    monkeypatch.setattr(command.yosys, "find", lambda: ("yosys", "0.70"))
-    monkeypatch.setattr(whole, "build", build)
+    monkeypatch.setattr(yosys, "find", lambda: ("yosys", "0.70"))
+    monkeypatch.setattr(placing, "build", build)
     words = [str(folder), "--seed", "3", "--out", str(tmp_path / "out")]
     if clock < 60:
         status, text = said(capsys, words)
