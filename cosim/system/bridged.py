@@ -5,6 +5,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,6 @@ def served(model: Soc, control: int) -> Iterator[int]:
     BusError
         If firmware does not start it.
     """
-    from litex.tools import litex_server
     from litex.tools.remote.comm_uart import CommUART
 
     class Comm(CommUART):    # LiteX looks at the name
@@ -75,6 +75,15 @@ def served(model: Soc, control: int) -> Iterator[int]:
             model.idle(_STRETCH)
             if model.cycle > LIMIT:
                 raise BusError(f"Cycle {model.cycle}: the firmware has not started the SDRAM")
+    with serving(comm) as port:
+        yield port
+
+
+@contextmanager
+def serving(comm: Any) -> Iterator[int]:
+    """The port of a litex_server for one client at a time, whose way to the board is ``comm``."""
+    from litex.tools import litex_server
+
     litex_server.print = lambda *_: None    # it tells of all that comes and goes
     server = litex_server.RemoteServer(comm, "localhost", 0)
     server.open()

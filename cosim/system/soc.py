@@ -108,7 +108,6 @@ class Soc(Running):
         self._library.sim_fetch(self._handle, memory.ctypes.data, size)
         return memory
 
-
     def idle(self, cycles: int) -> None:
         """Go on, whatever firmware does."""
         self._library.sim_run(self._handle, cycles)

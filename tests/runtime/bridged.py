@@ -1,11 +1,6 @@
-"""A server of LiteX whose serial line leads to an accelerator of this process."""
-
-import socket
-import threading
-from contextlib import closing, contextmanager, suppress
+"""A serial line of LiteX's server that leads to an accelerator of this process."""
 
 import numpy as np
-from litex.tools.litex_server import RemoteServer
 
 REGISTERS, MEMORY = 0x9000_0000, 0x4000_1000
 
@@ -47,18 +42,3 @@ class CommUART:
                 self.way.write(address - REGISTERS + 4 * n, value)
         elif (words := self._words(address)) is not None and not self.stuck:
             words[:len(data)] = data
-
-
-@contextmanager
-def served(comm):
-    """The port of a server for one client at a time."""
-    server = RemoteServer(comm, "localhost", 0)
-    server.open()
-
-    def serve():
-        with suppress(OSError):    # at the end, when nothing listens any more
-            server._serve_thread()
-    threading.Thread(target=serve, daemon=True).start()
-    with closing(server.socket) as listens:
-        yield listens.getsockname()[1]
-        listens.shutdown(socket.SHUT_RDWR)    # else who waits in accept() takes one more

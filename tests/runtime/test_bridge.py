@@ -13,7 +13,9 @@ from runtime.device import Device, DeviceError
 from .machines import MACHINE, PROGRAM, Registers
 
 pytest.importorskip("litex")
-from .bridged import MEMORY, REGISTERS, CommUART, served  # noqa: E402
+from cosim.system.bridged import serving  # noqa: E402
+
+from .bridged import MEMORY, REGISTERS, CommUART  # noqa: E402
 
 SIZE = 1 << 16
 
@@ -25,7 +27,7 @@ def comm():
 
 @pytest.fixture
 def way(comm):
-    with served(comm) as port, Litex(REGISTERS, MEMORY, SIZE, port=port, pause=0) as found:
+    with serving(comm) as port, Litex(REGISTERS, MEMORY, SIZE, port=port, pause=0) as found:
         yield found
 
 
@@ -63,11 +65,11 @@ def refused(line, call, *arguments):
 
 def test_addresses_that_are_wrong(comm):
     """Nothing answers where registers should be; nothing is kept where the memory should be."""
-    with served(comm) as port, Litex(0xA000_0000, MEMORY, SIZE, port=port) as way:
+    with serving(comm) as port, Litex(0xA000_0000, MEMORY, SIZE, port=port) as way:
         with pytest.raises(DeviceError, match="no accelerator answers at this address: register id is 0xffffffff, not"):
             Device(way, MACHINE)
     comm.stuck = True
-    with served(comm) as port, Device(Litex(REGISTERS, MEMORY, SIZE, port=port), MACHINE) as device:
+    with serving(comm) as port, Device(Litex(REGISTERS, MEMORY, SIZE, port=port), MACHINE) as device:
         last = int.from_bytes(PROGRAM.words()[508:512], "little")
         assert not last
         comm.way.memory[:] = 0x11
@@ -117,7 +119,7 @@ def test_a_connection_that_breaks(answers):
 
 def test_a_connection_that_breaks_below_a_call(comm):
     """What C was told is an error is raised as it was."""
-    with served(comm) as port, Device(Litex(REGISTERS, MEMORY, SIZE, port=port), MACHINE) as device:
+    with serving(comm) as port, Device(Litex(REGISTERS, MEMORY, SIZE, port=port), MACHINE) as device:
         loaded = device.load(PROGRAM)
         device.transport._socket.shutdown(socket.SHUT_RDWR)
         for call in (loaded.start, lambda: loaded.read("x"), lambda: loaded.write("x", np.zeros(60))):

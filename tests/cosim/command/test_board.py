@@ -158,14 +158,15 @@ def test_the_script_on_mapped_memory(tmp_path, capsys):
 def test_the_script_over_a_bridge(tmp_path, monkeypatch, capsys):
     """A litex_server whose serial line leads to the Verilated accelerator; and one that is not there."""
     pytest.importorskip("litex")
-    from tests.runtime.bridged import MEMORY, CommUART, served
+    from cosim.system.bridged import serving
+    from tests.runtime.bridged import MEMORY, CommUART
 
     monkeypatch.chdir(tmp_path)
     main_of = runpy.run_path(str(SCRIPT))["main"]
     random_program(ACCELERATOR, 3, 5).save("a.hbfp")
     Path("hbfp_soc.h").write_text("#define HBFP_SOC_REGISTERS 0x90000000u\n#define HBFP_SOC_MEMORY 0x40000000u\n"
                                   "#define HBFP_SOC_MEMORY_BYTES 0x00200000u\n")
-    with board.Simulated(ACCELERATOR, 1 << 20, address=MEMORY, level=LEVEL) as way, served(CommUART(way)) as port:
+    with board.Simulated(ACCELERATOR, 1 << 20, address=MEMORY, level=LEVEL) as way, serving(CommUART(way)) as port:
         main_of(["a.hbfp", "--litex", f"localhost:{port}", "--header", "hbfp_soc.h", "--size", "0x100000"])
         lines = [line for line in capsys.readouterr().out.splitlines() if "onnect" not in line and "port" not in line]
         program = load("a.hbfp")
