@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hbfp import ecp5
 from hbfp.system import Accelerator
 
 #: Widest word, and words of it, of each shape of a block RAM of 18 kbit.
@@ -33,11 +34,9 @@ class Board:
     devices: Mapping[str, Device]
 
 
-_ECP5 = {"LFE5U-12F": Device(24288, 56), "LFE5U-25F": Device(24288, 56), "LFE5U-45F": Device(43848, 108),
-         "LFE5U-85F": Device(83640, 208)}
 #: Bytes of ROM and of RAM on chip.
 ROM, RAM = 0x4000, 0x2000
-BOARDS = {"ulx3s": Board("ULX3S", _ECP5)}
+BOARDS = {"ulx3s": Board("ULX3S", {name: Device(each.luts, each.rams) for name, each in ecp5.DEVICES.items()})}
 #: What LiteX's part takes: VexRiscv with its caches, 16 KiB of ROM and 8 of RAM, controller, bus; LUTs by its makers'
 #: figures, with nothing to spare.
 SYSTEM = Device(5000, 16)

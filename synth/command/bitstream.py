@@ -8,11 +8,11 @@ from pathlib import Path
 from hbfp import files
 from hbfp.command import Parser, run
 from hbfp.design import Design
+from hbfp.ecp5 import DEVICES
 from hbfp.options import add_design_options, design_from_args
 from hbfp.values import choice, make_folder, writable_folder
 
 from ..measure.whole import behind_pins
-from ..tools import ecp5
 from ..tools.errors import FAILURES
 from .options import free_clock
 from .placing import add_placing_options, budget, keep, placed, placing, router
@@ -31,7 +31,7 @@ def make_parser() -> Parser:
         "bitstream."))
     add_design_options(parser)
     parser.add_argument("--device", metavar="NAME", default="LFE5U-85F",
-                        help=f"{', '.join(ecp5.DEVICES)} (default: %(default)s)")
+                        help=f"{', '.join(DEVICES)} (default: %(default)s)")
     add_placing_options(parser, 3600)
     parser.add_argument("--out", metavar="DIR", help="folder of NAME.bit and NAME.json (default: build/bitstream)")
     return parser
@@ -41,7 +41,7 @@ def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     design = design_from_args(args)
     free_clock(design, "bitstream")
-    device = choice("device", args.device, ecp5.DEVICES)
+    device = choice("device", args.device, DEVICES)
     blocks, (seed, limit) = budget(args, device), placing(args)
     folder = writable_folder("out", files.output("bitstream") if args.out is None else args.out)
     router()

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from hbfp import files
+from hbfp.ecp5 import DEVICES
 from hbfp.values import OptionError, whole
 
 from ..measure.whole import STEPS, Built, Sources, build
 from ..report.bitstream import path, table
 from ..report.tables import tools_text
-from ..tools import ecp5, nextpnr, yosys
+from ..tools import nextpnr, yosys
 from .options import make_console, mover, progress_bar
 
 
@@ -26,7 +27,7 @@ def add_placing_options(parser: argparse.ArgumentParser, limit: int) -> None:
 
 def budget(args: argparse.Namespace, device: str) -> int:
     """DSP blocks that multipliers may take of a device; OptionError if it has fewer."""
-    most = ecp5.DEVICES[device].dsps
+    most = DEVICES[device].dsps
     return most if args.dsps is None else whole("dsps", args.dsps, 0, most)
 
 

@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 
 from hbfp.command import Parser, run
+from hbfp.ecp5 import DEVICES
 from hbfp.values import make_folder, refuse, whole, writable_folder
 
 from ..measure import soc
-from ..tools import ecp5
 from ..tools.errors import FAILURES, SynthError
 from .placing import add_placing_options, budget, keep, placed, placing, router
 
@@ -34,7 +34,7 @@ def prepare(args: argparse.Namespace) -> Callable[[], None]:
     """From parsed arguments to the work; OptionError if a value is not valid."""
     seed, limit = placing(args)
     if args.dsps is not None:
-        whole("dsps", args.dsps, 0, max(each.dsps for each in ecp5.DEVICES.values()))
+        whole("dsps", args.dsps, 0, max(each.dsps for each in DEVICES.values()))
     folder = writable_folder("out", args.folder if args.out is None else args.out)
     return partial(work, args, seed, limit, folder)
 
@@ -50,8 +50,8 @@ def work(args: argparse.Namespace, seed: int, limit: int, folder: Path) -> None:
         If a tool fails, the system does not fit, or its clock is too slow.
     """
     device, sources = soc.read(Path(args.folder))
-    if device not in ecp5.DEVICES:
-        raise refuse("folder", args.folder, f"is for {device}, which is none of {', '.join(ecp5.DEVICES)}")
+    if device not in DEVICES:
+        raise refuse("folder", args.folder, f"is for {device}, which is none of {', '.join(DEVICES)}")
     blocks = budget(args, device)
     router()
     built = placed(sources.top, sources, device, blocks, seed, limit)

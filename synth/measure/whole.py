@@ -11,6 +11,7 @@ from typing import Any
 
 from hbfp import entries, files
 from hbfp.design import Design
+from hbfp.ecp5 import DEVICES
 
 from ..tools import ecp5, nextpnr, yosys
 from . import serial
@@ -193,7 +194,7 @@ def pack_cells(mapped: Mapped, name: str) -> dict[str, tuple[int, int]]:
     SynthError
         If nextpnr fails.
     """
-    device, tools = ecp5.DEVICES[name], nextpnr.find("ecp5")
+    device, tools = DEVICES[name], nextpnr.find("ecp5")
     assert tools is not None, "no nextpnr"
 
     def pack(folder):
@@ -212,7 +213,7 @@ def build(sources: Sources, name: str, budget: int, seed: int, limit: int, progr
     ----------
     sources : Sources
     name : str
-        One of :data:`synth.tools.ecp5.DEVICES`.
+        One of :data:`hbfp.ecp5.DEVICES`.
     budget : int
         DSP blocks that multipliers may take.
     seed : int
@@ -227,7 +228,7 @@ def build(sources: Sources, name: str, budget: int, seed: int, limit: int, progr
     SynthError
         If a tool fails, or the design does not fit; the message says what it uses and what the device has.
     """
-    device, tools = ecp5.DEVICES[name], nextpnr.find("ecp5")
+    device, tools = DEVICES[name], nextpnr.find("ecp5")
     assert tools is not None, "no nextpnr"
     mapped = map_cells(sources, budget, progress)
     options = [*sources.options, device.option]

@@ -1,26 +1,8 @@
-"""The ECP5 devices, and Yosys scripts that map a whole design to one, with as many DSP blocks as it has."""
+"""Yosys scripts that map a whole design to an ECP5, with as many DSP blocks as it has."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-
-@dataclass(frozen=True)
-class Device:
-    """A device as nextpnr knows it, and how many LUTs, 18 x 18 multipliers and block RAMs it has."""
-    option: str
-    luts: int
-    dsps: int
-    rams: int
-
-
-#: Name -> device.
-DEVICES = {
-    "LFE5U-12F": Device("--12k", 24288, 28, 56),
-    "LFE5U-25F": Device("--25k", 24288, 28, 56),
-    "LFE5U-45F": Device("--45k", 43848, 72, 108),
-    "LFE5U-85F": Device("--85k", 83640, 156, 208),
-}
 #: Bits of the operands of a DSP block.
 DSP_BITS = 18, 18
 #: Flattened, and the operands of multipliers as narrow as they may be; what stands in ``muls.il`` is then chosen from.

@@ -1,4 +1,7 @@
-"""What fits a board: block RAMs as they are put together; lines say what lacks, how much, and what would do."""
+"""What fits a board: block RAMs as they are put together; lines say what lacks, how much, and what would do.
+
+Covers: hbfp/ecp5.py.
+"""
 
 import pytest
 

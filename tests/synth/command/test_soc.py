@@ -7,10 +7,11 @@ import json
 
 import pytest
 
+from hbfp.ecp5 import DEVICES
 from synth.command import placing
 from synth.command import soc as command
 from synth.measure import soc, whole
-from synth.tools import ecp5, nextpnr, yosys
+from synth.tools import nextpnr, yosys
 
 ABOUT = {"top": "system", "device": "LFE5U-45F", "package": "CABGA381", "speed": "6", "verilog": ["a.v", "b.v"],
          "data": ["rom.init"], "constraints": "pins.lpf"}
@@ -75,7 +76,7 @@ def test_wrong_option(capsys, folder, words, line):
 def test_another_fpga(capsys, folder):
     (folder / soc.FOLDER / soc.FILE).write_text(json.dumps(ABOUT | {"device": "LFE5U-12G"}))
     status, text = said(capsys, [folder])
-    line = f"--folder {folder}: is for LFE5U-12G, which is none of {', '.join(ecp5.DEVICES)}"
+    line = f"--folder {folder}: is for LFE5U-12G, which is none of {', '.join(DEVICES)}"
     assert (status, text.err) == (2, f"python -m synth soc: error: {line}\n")
 
 
