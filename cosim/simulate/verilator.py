@@ -206,6 +206,10 @@ def renamed(text: bytes, top: str) -> bytes:
     return re.sub(rf"\b{re.escape(top)}\b".encode(), TOP.encode(), text)
 
 
+#: In the header that counts, of words of wide signals: as written, bits of one count for those above it, too.
+_WORDS = ("j < width - i * VL_EDATASIZE", "j < width - i * VL_EDATASIZE && j < VL_EDATASIZE")
+
+
 def build_library(verilog: Path, top: str, sources: Mapping[str, str], *, level: str = "-O3", trace: bool = False,
                   coverage: bool = False, verilate: Sequence[str] = (), jobs: int | None = None,
                   progress: Progress | None = None, cache: Path | None = None) -> Path:
@@ -248,6 +252,8 @@ def build_library(verilog: Path, top: str, sources: Mapping[str, str], *, level:
     check_system_tools()
     tool = find_tool()
     options = [*VERILATE, *["--trace-vcd"] * trace, *["--coverage-line", "--coverage-toggle"] * coverage, *verilate]
+    if coverage:
+        sources = {**sources, "verilated_cov.h": (tool.include / "verilated_cov.h").read_text().replace(*_WORDS)}
     flags = [*COMPILE, *_kind_flags(trace, coverage)]
     text, name = Path(verilog).read_bytes(), top
     if not trace:                                          # whose scopes people read
