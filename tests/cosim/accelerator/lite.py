@@ -1,5 +1,6 @@
 """The host's AXI4-Lite as the standard has it: strobes of any bytes, any kind of access, any address within a word."""
 
+from cosim.accelerator.dispatched import REFUSED
 from hbfp.isa.registers import BY_NAME, Access, Cause, registers
 
 #: Writes of each register.
@@ -30,7 +31,9 @@ def check(held, system, pick):
         If a register has another value.
     """
     def lite(write, name, *given):
-        return held.lite(write, BY_NAME[name].address + pick.randrange(4), *given, kind=pick.randrange(8))
+        answers = (0, REFUSED) if write and name == "request_tag" else (0,)    # a ring that is on takes no other
+        return held.lite(write, BY_NAME[name].address + pick.randrange(4), *given, kind=pick.randrange(8),
+                         answers=answers)
     known = registers(system.contexts, system.stochastic, system.dispatched, system.dispatch_ring)
     values = {one.name: one.reset for one in known if one.access is Access.WRITE}
     for turn in range(TURNS):

@@ -11,7 +11,7 @@ import pytest
 
 from cosim.accelerator.descriptors import Ring
 from cosim.accelerator.dispatched import answered, ask, attach
-from cosim.accelerator.host import read, room, write
+from cosim.accelerator.host import halves, read, room, write
 from golden.perf.accelerator.colocate.descriptors import Reads
 from golden.perf.accelerator.colocate.descriptors import Ring as Model
 from golden.perf.dispatch.twin import Completion
@@ -190,6 +190,29 @@ def test_a_ring_that_is_larger_than_the_dram(device, log):
         device.idle(500)
         assert [each.completion.tag for each in answered(device)] == [place(number).tag]
         assert copied(device, serving, number)
+
+
+@pytest.mark.parametrize("far", [0x5555_5000, 0xAAAA_A000, 0x7FFF_F000, 0xFFF0_0000])
+@pytest.mark.parametrize("laid", [False, True], ids=["asked", "laid"])
+def test_places_and_tags_may_have_any_bits(device, far, laid):
+    """Of requests in all places of a batch, which begin far behind the base, with data up to the limit."""
+    serving = copies(4)
+    ring, *_ = ringed(device, serving, None, Policy(batch=4, timeout=50))
+    ring.window = Window(0, 0xFFFF_FFE0, SYSTEM.beat)
+    for name, value in {**halves(base=(room(serving)[1] - far) % (1 << 64)), "limit": far + serving.limit}.items():
+        write(device, name, value)
+    requests = [place(n)._replace(input=far + n * SIZE, output=far + OUTPUTS + n * SIZE, tag=far ^ 77 * n)
+                for n in range(4)]
+    if laid:
+        ring.open()
+        assert asked(device, ring, requests) == 4
+    else:
+        write(device, "ring_size", 0)
+        assert all(ask(device, each) for each in requests)
+    device.idle(2000)
+    assert [(each.completion.tag, each.failed, each.refusal) for each in answered(device)] == [
+        (each.tag, False, None) for each in requests]
+    assert all(copied(device, serving, n) for n in range(4))
 
 
 def test_a_host_that_takes_nothing(device):
