@@ -1,110 +1,116 @@
 """Counts what of an accelerator's Verilog the checks reach: lines, branches, bits that rise and fall.
 
 ``python -m tests.coverage DESIGN...``. Tests of ``make test`` that run on a design's Verilog run on one that Verilator
-counts in, and random programs behind them (``--count``). Points that nothing can reach have a reason
-(:mod:`tests.coverage.reasons`); the others that were not reached are listed with ``--missing``. Modules that designs
-share are counted once.
+counts in, and behind them random programs (``--count``) and what else :mod:`tests.coverage.designs` names. Points that
+nothing can reach are constant in the netlist or have another reason (:mod:`tests.coverage.reasons`); the others that
+were not reached are listed with ``--missing``. Modules that designs share are counted once.
 """
 
 import argparse
-import ctypes
 import json
 import sys
 import tempfile
+import time
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 from rich.table import Table
 
-from cosim.accelerator import device, programs
-from cosim.emit import emit_accelerator
-from cosim.simulate.verilator import TOP, build_library
+from cosim.simulate.verilator import TOP
+from hbfp import entries, files
+from hbfp.system import Accelerator
 from tests.mutate.judge import WORDS
-from tests.mutate.parts import DESIGNS, Programs
 
+from .constants import constants
+from .counting import Counting
+from .designs import COUNTED, PRESETS
 from .points import TOGGLE, Point, covered, modules, read
 from .reasons import REASONS
 
-#: Designs whose text is counted, with the tests that run on it.
-COUNTED = {name: design for name, design in DESIGNS.items() if isinstance(design, Programs)}
 
-#: A way out for what was counted, behind the driver.
-WRITE = """\
-#include "driver.h"
-extern "C" API void sim_coverage(Simulation* sim, const char* path) { sim->context.coveragep()->write(path); }
-"""
+@dataclass
+class Count:
+    """What is known of designs: how often each point was reached, lines of each module, bits that are constant."""
+    points: Counter[Point] = field(default_factory=Counter)
+    text: dict[str, list[str]] = field(default_factory=dict)
+    constant: set[tuple[str, str, int]] = field(default_factory=set)
 
-
-class Counting:
-    """Accelerators that count what is reached while they are open, in files of a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.files = folder, 0
-
-    def __enter__(self):
-        self.kept = device.Device._built, device.Device.close
-        counting, (_, close) = self, self.kept
-
-        def built(_, verilog, top, sources, *, trace, level, **options):
-            return build_library(verilog, top, device.with_more(sources, {"coverage.cpp": WRITE}), level="-O1",
-                                 coverage=True, **options)
-
-        def closed(self):
-            if self._handle:
-                counting.files += 1
-                write = self._library.sim_coverage
-                write.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-                write(self._handle, str(counting.folder / f"{counting.files}.dat").encode())
-            close(self)
-        device.Device._built, device.Device.close = built, closed
-        return self
-
-    def __exit__(self, *_):
-        device.Device._built, device.Device.close = self.kept
+    def __add__(self, other: "Count") -> "Count":
+        """Of both; a bit of a module that both have must be constant in both."""
+        both = self.text.keys() & other.text.keys()
+        if different := [module for module in both if self.text[module] != other.text[module]]:
+            raise RuntimeError(f"{different[0]} has two texts")
+        constant = self.constant & other.constant | {
+            each for each in self.constant ^ other.constant if each[0] not in both}
+        points = Counter(self.points)
+        points.update(other.points)    # a sum would drop what was never reached
+        return Count(points, self.text | other.text, constant)
 
 
-def count(name: str, programs_: int) -> tuple[Counter[Point], dict[str, list[str]]]:
-    """The points of a design, and the lines of its modules; RuntimeError if a test or a program fails."""
-    design = COUNTED[name]
-    manifest = emit_accelerator(design.system)
-    found = modules(manifest.verilog.read_text(), manifest.top)
-    text = {(name if module == TOP else module): lines for module, (_, lines) in found.items()}
-    with tempfile.TemporaryDirectory() as folder, Counting(Path(folder)):
-        if pytest.main([*WORDS, *design.tests]):
-            raise RuntimeError(f"{name}: the tests fail")
-        if programs_:
-            ran = programs.run(manifest, design.system, range(programs_))
-            if ran.failures:
-                raise RuntimeError(f"{name}: program {next(iter(ran.failures))} fails")
-        starts = {module: start for module, (start, _) in found.items()}
-        return read(sorted(Path(folder).glob("*.dat")), starts, name), text
+#: What decides counts beside a design's text.
+SOURCES = ("cosim", "golden/machine", "golden/perf/accelerator", "hbfp/isa", "tests/cosim", "tests/rtl/accelerator",
+           "tests/coverage/counting.py", "tests/coverage/runs.py")
+
+
+def count(name: str, programs: int) -> Count:
+    """What is reached of a design; RuntimeError if a test or what runs on it fails.
+
+    Counts stay in the cache as long as the text and the checks do, so that reasons can be looked for.
+    """
+    design = (COUNTED | PRESETS)[name]
+    manifest = design.emitted()
+    verilog = manifest.verilog.read_text()
+    found, top = modules(verilog, manifest.top), name if isinstance(design.system, Accelerator) else manifest.top
+    starts = {module: start for module, (start, _) in found.items()}
+
+    def make(folder):
+        with tempfile.TemporaryDirectory() as place, Counting(Path(place)):
+            _run(name, design, manifest, programs)
+            points = read(sorted(Path(place).glob("*.dat")), starts, top)
+        files.write_json(folder / "points.json", [[*point, reached] for point, reached in points.items()])
+    every = (path for each in SOURCES for path in [files.ROOT / each, *sorted((files.ROOT / each).rglob("*"))])
+    ran = [*design.tests, *(run.__name__ for run in design.runs)]
+    key = files.key(verilog, name, programs, ran, files.digest(path for path in every if path.suffix in (
+        ".py", ".h", ".cpp")))
+    kept = json.loads((entries.entry(files.cache("coverage") / f"{name.replace(' ', '_')}-{key}", make)
+                       / "points.json").read_text())
+    named = {module: top if module == TOP else module for module in found}
+    return Count(Counter({Point(*point): reached for *point, reached in kept}),
+                 {named[module]: lines for module, (_, lines) in found.items()},
+                 {(named[module], *bit) for module, *bit in constants(verilog, manifest.top)})
+
+
+def _run(name, design, manifest, programs):
+    """The tests of a design, and what else runs on it."""
+    if design.tests and pytest.main([*WORDS, *design.tests]):
+        raise RuntimeError(f"{name}: the tests fail")
+    for run in design.runs:
+        begin = time.monotonic()
+        run(manifest, design.system, programs)
+        print(f"{name}: {run.__name__}, {time.monotonic() - begin:.0f} s", file=sys.stderr)
 
 
 def main(argv: list[str]) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m tests.coverage", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("design", nargs="*", help=", ".join(COUNTED) + " (default: all)")
+    parser.add_argument("design", nargs="*", help=f"{'; '.join(COUNTED)} (default: all of them); or a "
+                        f"preset: {', '.join(PRESETS)}")
     parser.add_argument("--count", type=int, default=500, help="random programs behind the tests (default 500)")
     parser.add_argument("--missing", type=int, default=0, metavar="N", help="list so many points that were not reached")
     parser.add_argument("--json", metavar="FILE", help="also write the results there")
     args = parser.parse_args(argv)
     for name in args.design:
-        if name not in COUNTED:
-            parser.error(f"{name}: must be one of {', '.join(COUNTED)}")
-    points: Counter[Point] = Counter()
-    text: dict[str, list[str]] = {}
-    for name in args.design or COUNTED:
-        one, lines = count(name, args.count)
-        points.update(one)
-        text |= lines
-    kinds, missing, used = covered(points, text, REASONS)
+        if name not in COUNTED | PRESETS:
+            parser.error(f"{name}: must be one of {', '.join(COUNTED | PRESETS)}")
+    found = sum((count(name, args.count) for name in args.design or COUNTED), Count())
+    kinds, missing, used = covered(found.points, found.text, REASONS, found.constant)
     for point in sorted(missing, key=lambda point: point.kind == TOGGLE)[:args.missing]:
-        print(f"{point.module}: {point.kind} {point.what}: {text[point.module][point.line].strip()}")
-    table = Table(title=f"What is reached of {len(text)} modules")
+        print(f"{point.module}: {point.kind} {point.what}: {found.text[point.module][point.line].strip()}")
+    table = Table(title=f"What is reached of {len(found.text)} modules")
     for title in ("what", "points", "cannot be", "reached", "of those that can"):
         table.add_column(title, justify="left" if title == "what" else "right")
     for kind, each in kinds.items():
@@ -114,8 +120,9 @@ def main(argv: list[str]) -> int:
     if args.json:
         rows = {kind: asdict(each) | {"share": 100 * each.share} for kind, each in kinds.items()}
         Path(args.json).write_text(json.dumps({
-            "modules": len(text), "rows": rows,
-            "reasons": {reason.why: number for reason, number in used.most_common()}}, indent=1) + "\n")
+            "modules": len(found.text), "rows": rows,
+            "reasons": {reason.name: {"title": reason.why, "points": number} for reason, number in used.most_common()}},
+            indent=1) + "\n")
     return 0
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +24,12 @@ class Point(NamedTuple):
     column: int
     what: str
 
+    @property
+    def bit(self) -> tuple[str, int]:
+        """The name and the number of a bit that rises or falls; of a memory, of any of its words."""
+        name, _, places = self.what.split(":")[0].partition("[")
+        return name, int(places.rstrip("]").split("[")[-1]) if places else 0
+
 
 @dataclass(frozen=True)
 class Reason:
@@ -31,6 +37,8 @@ class Reason:
 
     Attributes
     ----------
+    name : str
+        A word.
     why : str
         One line for people.
     modules : str
@@ -40,18 +48,26 @@ class Reason:
     kinds : tuple of str
         Of :data:`KINDS`.
     what : str
-        Expression for the whole of :attr:`Point.what`.
+        Expression for the whole of :attr:`Point.what`; of a bit that rises or falls, for its name.
+    least, period : int
+        Of bits, the number of the first, and after how many their numbers begin again; 0: they do not.
     """
+    name: str
     why: str
     modules: str = ".*"
     text: str = ""
     kinds: tuple[str, ...] = KINDS
     what: str = ".*"
+    least: int = 0
+    period: int = 0
 
     def covers(self, point: Point, line: str) -> bool:
         """Whether it is the reason of a point, whose line of the text is ``line``."""
-        return (point.kind in self.kinds and re.fullmatch(self.modules, point.module) is not None
-                and re.search(self.text, line) is not None and re.fullmatch(self.what, point.what) is not None)
+        if point.kind not in self.kinds:
+            return False
+        what, bit = point.bit if point.kind == TOGGLE else (point.what, 0)
+        return ((bit % self.period if self.period else bit) >= self.least and re.fullmatch(self.what, what) is not None
+                and re.fullmatch(self.modules, point.module) is not None and re.search(self.text, line) is not None)
 
 
 def modules(text: str, top: str) -> dict[str, tuple[int, list[str]]]:
@@ -77,7 +93,8 @@ def read(paths: Iterable[Path], starts: Mapping[str, int], top: str) -> Counter[
                 fields = dict(part.split(b"\x02", 1) for part in head[3:].split(b"\x01")[1:])
                 module = fields[b"page"].decode().split("/")[-1]
                 point = Point(fields[b"t"].decode(), top if module == TOP else module,
-                              int(fields[b"l"]) - starts[module], int(fields[b"n"]), fields[b"o"].decode())
+                              int(fields[b"l"]) - starts[module], int(fields[b"n"]),
+                              fields[b"o"].decode().replace("___05F", "__"))    # as Verilator writes the latter
                 found[point] += int(count)
     return found
 
@@ -95,19 +112,30 @@ class Covered:
         return self.reached / (self.points - self.excluded)
 
 
-def covered(points: Counter[Point], text: Mapping[str, list[str]], reasons: list[Reason]) -> tuple[
-        dict[str, Covered], list[Point], Counter[Reason]]:
+#: Of bits that are constant in the netlist.
+CONSTANT = Reason("constant", "constant in the netlist, whatever its inputs are", kinds=(TOGGLE,))
+
+
+def covered(points: Counter[Point], text: Mapping[str, list[str]], reasons: list[Reason],
+            constant: Collection[tuple[str, str, int]] = ()) -> tuple[dict[str, Covered], list[Point], Counter[Reason]]:
     """By kind what was reached; the points that were not; how many points each reason left out.
 
-    ``text`` has the lines of each module. What was reached is never left out.
+    ``text`` has the lines of each module, ``constant`` the module, name and number of bits that are. What was reached
+    is never left out; RuntimeError if a bit that is constant has risen and fallen.
     """
     total, reached, left = Counter(point.kind for point in points), Counter(), Counter()
     missing, used = [], Counter()
+    first: set[tuple[str, str]] = set()    # constants that are there after the first moment
     for point, count in points.items():
+        kept = point.kind == TOGGLE and (point.module, *point.bit) in constant
         if count:
             reached[point.kind] += 1
+            if kept and (bit := (point.module, point.what.split(":")[0])) in first:
+                raise RuntimeError(f"{' '.join(bit)} is constant in the netlist, and has risen and fallen")
+            first |= {bit} if kept else set()
             continue
-        reason = next((each for each in reasons if each.covers(point, text[point.module][point.line])), None)
+        reason = CONSTANT if kept else next(
+            (each for each in reasons if each.covers(point, text[point.module][point.line])), None)
         if reason is None:
             missing.append(point)
         else:
