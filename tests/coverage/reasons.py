@@ -57,7 +57,7 @@ REASONS = [
            r"hbfp_(dispatch_(\w+_)?d\d+_.*_t32_.*|(front|ring|registers)_.*)|dispatched", kinds=_BITS, least=21,
            what="clock|clock_plus_1|now|arrived|arrived_if_told|first|first_if_fresh|since|amount|(finished|started)(_2)?|"
                 "tally|o_value__payload|o_counter__payload|r_data_128_96_if_choosing|result|total|w_data"),
-    Reason("completions", "bits of the times of completions, likewise",
+    Reason("completions", "bits of the times of completions from 2^21 on, likewise",
            r"hbfp_(dispatch_(\w+_)?d\d+_.*_t32_.*|front_.*)|dispatched",
            kinds=_BITS, least=21, period=32, what="(front_)?completed|o_completion__payload|entry|head"),
     Reason("parity", "parity is wrong only where a bit of a memory has turned round, as test_state.py turns them",
