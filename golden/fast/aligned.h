@@ -39,39 +39,47 @@ template <class I> inline void align_one(I &total, I &last, const I &fresh, cons
     last = top;
 }
 
-// M rows and a vector of columns: exact block sums, added to the running sums; b is scaled so that integers are twice
-// the law's. `sum` and `power` are rows of vectors; `more`: the sums go on from there.
-template <class T, int M>
+// M rows and N vectors of columns: exact block sums, added to the running sums; b, with N vectors a row, is scaled so that
+// integers are twice the law's. `sum` and `power` are rows of N vectors; `more`: the sums go on from there.
+template <class T, int M, int N>
 inline void align(const T *a, const Rows &at, const Exponents &ea, int64_t m, const T *b, const int32_t *eb, int64_t lde,
                   typename Aligned<T>::Int *sum, typename Aligned<T>::Int *power, bool more) {
     typedef typename Aligned<T>::Int Int;
     typedef typename Vectors<T>::Type V;
     typedef Vector<Int> I;
     constexpr int64_t LANES = Vectors<T>::LANES;
-    I total[M] = {}, last[M] = {};
-    for (int i = 0; more && i < M; i++) {
-        get(total[i], sum + i * LANES);
-        get(last[i], power + i * LANES);
+    const T *lines[M];
+    const int32_t *steps[M];
+    for (int i = 0; i < M; i++) {
+        lines[i] = a + at.row[m + i];
+        steps[i] = ea.data + ea.row[m + i];
     }
     for (int64_t j = 0; j < at.blocks; j++) {
-        V p[M] = {};
-        const T *from = a + at.block[j];
-        for (int64_t k = 0; k < at.terms[j]; k++, b += LANES) {
-            V w;
-            get(w, b);
-            for (int i = 0; i < M; i++) p[i] += w * from[at.row[m + i] + k * at.stride];
+        V p[M][N] = {};
+        for (int64_t place = at.block[j], end = place + at.terms[j] * at.stride; place != end; place += at.stride, b += N * LANES) {
+            V w[N];
+            for (int n = 0; n < N; n++) get(w[n], b + n * LANES);
+            for (int i = 0; i < M; i++) {
+                const T x = lines[i][place];
+                for (int n = 0; n < N; n++) p[i][n] += w[n] * x;
+            }
         }
-        I column;
-        get_whole<Int>(column, eb + j * lde);
-        for (int i = 0; i < M; i++) {
-            const I fresh = convert<Int>(p[i]), step = column + Int(ea.data[ea.row[m + i] + ea.block[j]]);
-            if (!j && !more) last[i] = step;
-            align_one(total[i], last[i], fresh, step);
+        for (int n = 0; n < N; n++) {
+            I column;
+            get_whole<Int>(column, eb + j * lde + n * LANES);
+            for (int i = 0; i < M; i++) {
+                const I fresh = convert<Int>(p[i][n]), step = column + Int(steps[i][ea.block[j]]);
+                Int *const total = sum + (i * N + n) * LANES, *const last = power + (i * N + n) * LANES;
+                I before = {}, shift = step;
+                if (j || more) {
+                    get(before, total);
+                    get(shift, last);
+                }
+                align_one(before, shift, fresh, step);
+                put(total, before);
+                put(last, shift);
+            }
         }
-    }
-    for (int i = 0; i < M; i++) {
-        put(sum + i * LANES, total[i]);
-        put(power + i * LANES, last[i]);
     }
 }
 
@@ -100,15 +108,22 @@ inline void round_all(const Int *total, const Int *exponent, int64_t count, int3
     for (int64_t i = 0; i < count; i++) y[i] = rounded(total[i], exponent[i] - less, flush);
 }
 
-// b (k, n) in panels of a vector's columns, times 2^(guard + 1).
-template <class T> std::vector<T> aligned_panels(const float *b, int64_t bk, int64_t bn, int64_t k, int64_t n, int32_t guard) {
-    constexpr int64_t LANES = Vectors<T>::LANES;
-    std::vector<T> packed(k * (n + LANES));
-    for (int64_t c = 0; c < n; c += LANES)
-        pack(b + c * bn, bk, bn, k, std::min(LANES, n - c), LANES, packed.data() + c * k);
-    for (T &v : packed) v *= T(2 << guard);
-    return packed;
+// Vectors of a panel that starts where `left` columns are left.
+template <class T> inline int aligned_width(int64_t left) { return by_registers(left > Vectors<T>::LANES ? 2 : 1, 1, 1); }
+
+// b (k, n) in panels of one or two vectors' columns, times 2^(guard + 1).
+template <class T>
+void aligned_pack(const float *b, int64_t bk, int64_t bn, int64_t k, int64_t n, int32_t guard, T *packed) {
+    for (int64_t c = 0, wide; c < n; c += wide) {
+        wide = aligned_width<T>(n - c) * Vectors<T>::LANES;
+        T *const panel = packed + c * k;
+        pack(b + c * bn, bk, bn, k, std::min(wide, n - c), wide, panel);
+        for (int64_t i = 0; i < k * wide; i++) panel[i] *= T(2 << guard);
+    }
 }
+
+// Numbers of the panels of b (k, n).
+template <class T> inline int64_t aligned_size(int64_t k, int64_t n) { return k * (n + Vectors<T>::LANES); }
 
 // Whether integers are far from the ends of int32, by what a part of the terms may add.
 inline bool within(const int32_t *sum, int64_t count) {
@@ -117,54 +132,71 @@ inline bool within(const int32_t *sum, int64_t count) {
     return most < 1 << 30;
 }
 
+// Rows whose running sums are kept while a part of the blocks is taken.
+constexpr int64_t STRIP = 256;
+
+// Rows of y, N vectors of columns, as of multiply_aligned().
+template <class T, int N>
+bool aligned_columns(const T *a, const Rows &at, const Exponents &ea, const T *packed, const int32_t *eb, int64_t columns,
+                     int64_t lde, int32_t guard, int64_t most, int64_t cached, float *y, int64_t ldy, const Flush &flush) {
+    typedef typename Aligned<T>::Int Int;
+    constexpr int64_t ROWS = by_registers(8 / N, 4, 2), WIDE = N * Vectors<T>::LANES;
+    alignas(64) Int sum[STRIP * WIDE], power[STRIP * WIDE];
+    int64_t done = 0, block = 0;
+    bool fits = true;
+    in_parts(at, most ? std::min(cached, most) : cached, [&](const Rows &part) {
+        if (!fits) return;
+        const Exponents own{ea.data, ea.row, ea.block + block};
+        const T *b = packed + done * WIDE;
+        const int32_t *last = eb + block * lde;
+        int64_t m = 0;
+        for (; m + ROWS <= part.count; m += ROWS)
+            align<T, ROWS, N>(a, part, own, m, b, last, lde, sum + m * WIDE, power + m * WIDE, block > 0);
+        for (; m < part.count; m++)
+            align<T, 1, N>(a, part, own, m, b, last, lde, sum + m * WIDE, power + m * WIDE, block > 0);
+        done += part.depth();
+        block += part.blocks;
+        if constexpr (sizeof(T) == sizeof(float))
+            if (most) fits = within(sum, part.count * WIDE);
+    });
+    for (int64_t m = 0; fits && m < at.count; m++)
+        round_all(sum + m * WIDE, power + m * WIDE, columns, guard + 1, y + m * ldy, flush);
+    return fits;
+}
+
 // y (m, n) of mantissas a (m, k) and b (k, n, packed, times 2^(guard + 1)) with exponents ea and eb (blocks, n to whole
 // panels). Some rows at a time take some blocks at a time, which stay in the caches. `most`, if not 0: terms that add less
 // than 2^30 to a sum; false where a sum went beyond that, and y then holds anything.
 template <class T>
 bool multiply_aligned(const T *a, const Rows &at, const Exponents &ea, const T *packed, const int32_t *eb,
                       int64_t n_count, int64_t lde, int32_t guard, int64_t most, float *y, const Flush &flush) {
-    typedef typename Aligned<T>::Int Int;
-    constexpr int64_t ROWS = by_registers(8, 4, 2), WIDE = Vectors<T>::LANES;
-    const int64_t k = at.depth(), cached = IN_CACHE / (WIDE * int64_t(sizeof(T))), strip = k > cached || most ? 512 : 64;
-    alignas(64) Int sum[512 * WIDE], power[512 * WIDE];
-    bool fits = true;
-    for (int64_t top = 0; top < at.count; top += strip)
-        for (int64_t c = 0; c < n_count; c += WIDE) {
-            const Rows rows{at.row + top, std::min(strip, at.count - top), at.block, at.terms, at.blocks, at.stride};
-            int64_t done = 0, block = 0;
-            in_parts(rows, most ? std::min(cached, most) : cached, [&](const Rows &part) {
-                if (!fits) return;
-                const Exponents own{ea.data, ea.row + top, ea.block + block};
-                const T *b = packed + c * k + done * WIDE;
-                const int32_t *last = eb + block * lde + c;
-                int64_t m = 0;
-                for (; m + ROWS <= part.count; m += ROWS)
-                    align<T, ROWS>(a, part, own, m, b, last, lde, sum + m * WIDE, power + m * WIDE, block > 0);
-                for (; m < part.count; m++)
-                    align<T, 1>(a, part, own, m, b, last, lde, sum + m * WIDE, power + m * WIDE, block > 0);
-                done += part.depth();
-                block += part.blocks;
-                if constexpr (sizeof(T) == sizeof(float))
-                    if (most) fits = within(sum, part.count * WIDE);
-            });
-            if (!fits) return false;
-            for (int64_t m = 0; m < rows.count; m++)
-                round_all(sum + m * WIDE, power + m * WIDE, std::min(WIDE, n_count - c), guard + 1,
-                          y + (top + m) * n_count + c, flush);
+    constexpr int64_t LANES = Vectors<T>::LANES;
+    const int64_t k = at.depth(), cached = IN_CACHE / (aligned_width<T>(n_count) * LANES * int64_t(sizeof(T)));
+    const int64_t strip = k > cached || most ? STRIP : 64;
+    for (int64_t top = 0; top < at.count; top += strip) {
+        const Rows rows{at.row + top, std::min(strip, at.count - top), at.block, at.terms, at.blocks, at.stride};
+        const Exponents own{ea.data, ea.row + top, ea.block};
+        for (int64_t c = 0, wide; c < n_count; c += wide) {
+            const int vectors = aligned_width<T>(n_count - c);
+            wide = vectors * LANES;
+            if (!(vectors == 2 ? aligned_columns<T, 2> : aligned_columns<T, 1>)(
+                    a, rows, own, packed + c * k, eb + c, std::min(wide, n_count - c), lde, guard, most, cached,
+                    y + top * n_count + c, n_count, flush))
+                return false;
         }
+    }
     return true;
 }
 
-// Float and int32 as far as `most` says, as of multiply_aligned(), or below 0 not at all; else double and int64.
-inline void multiply_mantissas(const float *a, int64_t size, const Rows &at, const Exponents &ea, const float *b, int64_t bk,
-                               int64_t bn, const int32_t *eb, int64_t n, int64_t lde, int32_t guard, int64_t most, float *y,
-                               const Flush &flush) {
-    if (most >= 0) {
-        const std::vector<float> packed = aligned_panels<float>(b, bk, bn, at.depth(), n, guard);
-        if (multiply_aligned(a, at, ea, packed.data(), eb, n, lde, guard, most, y, flush)) return;
-    }
-    const std::vector<double> packed = aligned_panels<double>(b, bk, bn, at.depth(), n, guard), wide(a, a + size);
-    multiply_aligned(wide.data(), at, ea, packed.data(), eb, n, lde, guard, 0, y, flush);
+// Float and int32, with b packed for them, as far as `most` says, as of multiply_aligned(), or below 0 not at all; else
+// double and int64.
+inline void multiply_mantissas(const float *a, int64_t size, const Rows &at, const Exponents &ea, const float *packed,
+                               const float *b, int64_t bk, int64_t bn, const int32_t *eb, int64_t n, int64_t lde, int32_t guard,
+                               int64_t most, float *y, const Flush &flush) {
+    if (most >= 0 && multiply_aligned(a, at, ea, packed, eb, n, lde, guard, most, y, flush)) return;
+    std::vector<double> panels(aligned_size<double>(at.depth(), n)), wide(a, a + size);
+    aligned_pack(b, bk, bn, at.depth(), n, guard, panels.data());
+    multiply_aligned(wide.data(), at, ea, panels.data(), eb, n, lde, guard, 0, y, flush);
 }
 
 }  // namespace

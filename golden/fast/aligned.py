@@ -49,6 +49,24 @@ class Operand(NamedTuple):
         return None if invalid.any() else cls(mantissa, last, fmt)
 
 
+class Panels(NamedTuple):
+    """An operand (K, N) as products with any others take it: ``packed`` is 2^(guard + 1) times its mantissas."""
+    operand: Operand
+    packed: np.ndarray
+    last: np.ndarray
+    guard: int
+
+    @classmethod
+    def of(cls, b: Operand, guard: int) -> Self:
+        """Of an operand, for block sums with ``guard`` fraction bits."""
+        (k, n), values = b.mantissa.shape, np.ascontiguousarray(b.mantissa)
+        last = np.zeros((len(b.last), -(-n // 32) * 32), np.int32)                    # whole panels
+        last[:, :n] = b.last
+        packed = scratch.empty((k * (n + 16),))
+        kernels.loaded().hbfp_aligned_pack(values.ctypes.data, k, n, guard, packed.ctypes.data)
+        return cls(b._replace(mantissa=values), packed, last, guard)
+
+
 class Whole(ctypes.Structure):
     """``struct Whole`` of totals.h: what ``aligned`` sums take of an operand (K, N) beside its mantissas."""
     _fields_ = [("last", ctypes.c_void_p), ("ld", ctypes.c_int64), ("guard", ctypes.c_int32), ("most", ctypes.c_int64)]
@@ -86,11 +104,10 @@ class Places(NamedTuple):
 
 def product(x: Blocks, w: Blocks, guard: int) -> np.ndarray:
     """(M, N) float32 of x (M, K) and w (K, N); sums may be anything where a block is invalid."""
-    return multiply(Operand.of(x, 0), Operand.of(w, 1), guard)
+    return multiply(Operand.of(x, 0), Panels.of(Operand.of(w, 1), guard))
 
 
-def multiply(a: Operand, b: Operand, guard: int, *, turned: bool = False,
-             places: Places | None = None) -> np.ndarray:
+def multiply(a: Operand, panels: Panels, *, turned: bool = False, places: Places | None = None) -> np.ndarray:
     """(M, N) float32 of a (M, K) and b (K, N).
 
     Where block sums have at most 24 bits and no running sum leaves int32, block sums are float32 and the accumulator is
@@ -99,15 +116,16 @@ def multiply(a: Operand, b: Operand, guard: int, *, turned: bool = False,
 
     Parameters
     ----------
-    a, b : Operand
-        The operands.
-    guard : int
-        Fraction bits below a block sum.
+    a : Operand
+        The one.
+    panels : Panels
+        The other, b.
     turned : bool
         ``a`` holds a (K, M), of which the transpose is multiplied.
     places : Places, optional
         Where the rows of ``a`` lie, which then has any shape.
     """
+    b, guard = panels.operand, panels.guard
     (k, n), side = b.mantissa.shape, a.fmt.terms
     first, terms = products.even_blocks(k, side, 1)
     blocks = len(first)
@@ -119,17 +137,16 @@ def multiply(a: Operand, b: Operand, guard: int, *, turned: bool = False,
                         products.even_rows(m, last_row), products.even_rows(blocks, last_stride))
     m, y = len(places.row), scratch.empty((len(places.row), n))
     a_last, flat = np.ascontiguousarray(a.last, np.int32), np.ascontiguousarray(a.mantissa)
-    b_last = np.zeros((blocks, -(-n // 32) * 32), np.int32)                    # whole panels
-    b_last[:, :n] = b.last
     most = at_once(a.fmt, b.fmt, blocks, guard)
-    flush, other = kernels.flush_of(a.fmt.subnormals), np.ascontiguousarray(b.mantissa)
+    flush = kernels.flush_of(a.fmt.subnormals)
 
     def part(low, high):
         kernels.loaded().hbfp_aligned(
             flat.ctypes.data, places.row.ctypes.data + 8 * low, high - low, places.block.ctypes.data, terms.ctypes.data,
             blocks, places.stride, a_last.ctypes.data, places.last_row.ctypes.data + 8 * low,
-            places.last_block.ctypes.data, flat.size, other.ctypes.data, b_last.ctypes.data, n, b_last.shape[1], guard,
-            most, y.ctypes.data + 4 * low * n, ctypes.addressof(flush))
+            places.last_block.ctypes.data, flat.size, panels.packed.ctypes.data, b.mantissa.ctypes.data,
+            panels.last.ctypes.data, n, panels.last.shape[1], guard, most, y.ctypes.data + 4 * low * n,
+            ctypes.addressof(flush))
     if y.size and k:
         kernels.split(m, m * n * k * 0.05, part, 8)
     else:

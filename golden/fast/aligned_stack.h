@@ -64,9 +64,12 @@ class AlignedPair {
             block_[j] = j * terms_ * stride;
             exponent_[j] = j * m_;
         }
+        const int64_t row = bn == 1 ? n_ : 1, column = bn == 1 ? 1 : k_;
+        panels_.resize(aligned_size<float>(k_, n_));
+        if (most >= 0) aligned_pack(b_.values.data(), row, column, k_, n_, guard, panels_.data());
         multiply_mantissas(a_.values.data(), m_ * k_, Rows{row_.data(), m_, block_.data(), length_.data(), blocks, stride},
-                           Exponents{a_.last.data(), line_.data(), exponent_.data()}, b_.values.data(), bn == 1 ? n_ : 1,
-                           bn == 1 ? 1 : k_, b_.last.data(), n_, lde, guard, most, y, flush);
+                           Exponents{a_.last.data(), line_.data(), exponent_.data()}, panels_.data(), b_.values.data(), row,
+                           column, b_.last.data(), n_, lde, guard, most, y, flush);
         return true;
     }
 
@@ -81,7 +84,7 @@ class AlignedPair {
   private:
     int64_t m_, k_, n_, terms_;
     Mantissas a_, b_;
-    std::vector<float> patches_;
+    std::vector<float> patches_, panels_;
     std::vector<int64_t> row_, line_, block_, length_, exponent_;
 };
 

@@ -122,16 +122,21 @@ void hbfp_packed_product(const float *a, const int64_t *row, int64_t m_count, co
     multiply_packed(a, Rows{row, m_count, block, terms, blocks, stride}, packed, n_count, y, ldy, false, Keep());
 }
 
-// y (m, n): see multiply_aligned(); a (m, k) lies as Rows says, its exponents as Exponents; b (k, n) has contiguous rows.
-// `most`: 0 where float and int32 hold every block's sum and every running sum; below that where they do not; above, of
-// sums of blocks that float holds, as multiply_aligned() has it.
+// b (k, n), with contiguous rows, in panels for hbfp_aligned.
+void hbfp_aligned_pack(const float *b, int64_t k, int64_t n, int32_t guard, float *packed) {
+    aligned_pack(b, n, 1, k, n, guard, packed);
+}
+
+// y (m, n): see multiply_aligned(); a (m, k) lies as Rows says, its exponents as Exponents; b (k, n) has contiguous rows,
+// and is also there in panels. `most`: 0 where float and int32 hold every block's sum and every running sum; below that
+// where they do not; above, of sums of blocks that float holds, as multiply_aligned() has it.
 void hbfp_aligned(const float *a, const int64_t *row, int64_t m, const int64_t *block, const int64_t *terms,
                   int64_t blocks, int64_t stride, const int32_t *ea, const int64_t *ea_row, const int64_t *ea_block,
-                  int64_t size, const float *b, const int32_t *eb, int64_t n, int64_t lde, int32_t guard, int64_t most,
-                  float *y, const Flush *flush) {
+                  int64_t size, const float *packed, const float *b, const int32_t *eb, int64_t n, int64_t lde, int32_t guard,
+                  int64_t most, float *y, const Flush *flush) {
     const Rows at{row, m, block, terms, blocks, stride};
     const Exponents exponents{ea, ea_row, ea_block};
-    multiply_mantissas(a, size, at, exponents, b, n, 1, eb, n, lde, guard, most, y, *flush);
+    multiply_mantissas(a, size, at, exponents, packed, b, n, 1, eb, n, lde, guard, most, y, *flush);
 }
 
 // Stacks of pairs: see AlignedPair. odd[i] becomes 1 where a block of pair i is invalid, and y then holds anything there.
