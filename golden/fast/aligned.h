@@ -39,6 +39,13 @@ template <class I> inline void align_one(I &total, I &last, const I &fresh, cons
     last = top;
 }
 
+// The same, or the sum begins with `fresh`.
+template <class I> inline void put_or_align(bool first, I &total, I &last, const I &fresh, const I &step) {
+    if (!first) return align_one(total, last, fresh, step);
+    total = fresh;
+    last = step;
+}
+
 // M rows and N vectors of columns: exact block sums, added to the running sums; b, with N vectors a row, is scaled so that
 // integers are twice the law's. `sum` and `power` are rows of N vectors; `more`: the sums go on from there.
 template <class T, int M, int N>

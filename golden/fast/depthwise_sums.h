@@ -114,8 +114,7 @@ class WholeSums {
         Across::Ints &total = total_[at], &last = last_[at], power;
         get(power, other_ + 16 * s);
         power += unit.power;
-        if (start_) last = power;
-        align_one(total, last, convert<int32_t>(p), power);
+        put_or_align(start_, total, last, convert<int32_t>(p), power);
     }
 
     bool any(int64_t, int64_t, int64_t, int64_t, int64_t c, int64_t, const Across::Ints &odd, const int32_t *) {

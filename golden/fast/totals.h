@@ -87,12 +87,7 @@ class WholeTotals {
 
     // `power`: that of b's last bit; `first`: the sum begins.
     void add(int64_t at, bool first, const Across::Floats &p, const Unit &unit, const Across::Ints &power) {
-        const Across::Ints step = unit.power + power;
-        if (first) {
-            total_[at] = Across::Ints{};
-            last_[at] = step;
-        }
-        align_one(total_[at], last_[at], convert<int32_t>(p), step);
+        put_or_align(first, total_[at], last_[at], convert<int32_t>(p), unit.power + power);
     }
 
     // Behind so many blocks: sets `left` in lanes in which int32 may not hold as many more as it must.
