@@ -196,7 +196,7 @@ void panel(const T *a, const Rows &at, const T *packed, float *y, int64_t ldy, i
 // Columns of the panel that starts where `left` columns are left.
 template <class T> inline int64_t panel_width(int64_t left) {
     constexpr int64_t LANES = Vectors<T>::LANES;
-    return (left > 2 * LANES ? 4 : left > LANES ? 2 : 1) * LANES;
+    return (left > 3 * LANES ? 4 : left > LANES ? 2 : 1) * LANES;
 }
 
 // Rows 0 .. k of `columns` columns of b, `lanes` wide, filled up with zeros.
@@ -248,7 +248,7 @@ void multiply_packed(const T *a, const Rows &at, const T *packed, int64_t n, flo
             switch (lanes / Vectors<T>::LANES) {
                 case 4: panel<T, 4, by_registers(rows_by<Rule>(6, 5), rows_by<Rule>(6, 4), 2)>(a, part, b, y + first, ldy, columns, then, rule); break;
                 case 2: panel<T, 2, by_registers(8, rows_by<Rule>(6, 4), 2)>(a, part, b, y + first, ldy, columns, then, rule); break;
-                default: panel<T, 1, by_registers(16, rows_by<Rule>(6, 4), 2)>(a, part, b, y + first, ldy, columns, then, rule);
+                default: panel<T, 1, by_registers(8, rows_by<Rule>(6, 4), 2)>(a, part, b, y + first, ldy, columns, then, rule);
             }
             b += part.depth() * lanes;
             then = true;
