@@ -25,5 +25,5 @@ def costs(request, monkeypatch):
     if (written := request.config.pluginmanager.get_plugin(kept.WRITTEN)) is not None:
         written.table[test] = found
     elif found != (known := kept.table().get(test)):
-        pytest.fail(f"{found} instructions and cycles, where the table has {known}: python -m tests.golden.lower.costs "
-                    "writes it anew", pytrace=False)
+        pytest.fail(f"{found} instructions, cycles, bytes and bytes before, where the table has {known}: "
+                    "python -m tests.golden.lower.costs writes it anew", pytrace=False)

@@ -1,8 +1,9 @@
-"""What programs cost that tests lower: instructions and cycles, in a table beside this file.
+"""What programs cost that tests lower: instructions, cycles and DRAM, in a table beside this file.
 
 How much is taken at a time changes no bit, so that no comparison with PyTorch sees it. A test with the fixture
-``costs`` fails where its programs together have another number of instructions, or take other cycles, than the table
-says. Who changes the lowering writes the table anew, and sees there what became faster and what slower::
+``costs`` fails where its programs together have another number of instructions, take other cycles, reach other bytes
+of DRAM or bring other bytes along than the table says. Who changes the lowering writes the table anew, and sees there
+what became faster and what slower::
 
     python -m tests.golden.lower.costs
 """
@@ -30,13 +31,14 @@ WRITTEN = "costs written"
 
 
 def cost(programs: list[Program]) -> list[int]:
-    """Instructions and cycles of programs."""
+    """Instructions and cycles of programs, the bytes of DRAM that they reach, and those that are there before."""
     return [sum(len(each.instructions) for each in programs),
-            sum(times(each, LATENCY, DRAM, each.accelerator.beat).cycles for each in programs)]
+            sum(times(each, LATENCY, DRAM, each.accelerator.beat).cycles for each in programs),
+            sum(each.limit for each in programs), sum(len(part.data) for each in programs for part in each.memory)]
 
 
 def table() -> dict[str, list[int]]:
-    """Instructions and cycles by test."""
+    """The same by test."""
     return json.loads(TABLE.read_text())
 
 

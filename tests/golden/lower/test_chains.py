@@ -138,6 +138,8 @@ ONE, X, Y, Z = constant(1), register(0), register(1), register(2)
     ([chosen(ONE, STREAM, 1), programs.vector(Y, to=2), chosen(ONE, Z, "out")], 1, 3),
     ([chosen(ONE, STREAM, 1), programs.vector(Y, to=2), programs.vector(Z, c=Z, to="out")], 1, 2),
     ([programs.vector(b=STREAM, to=1), programs.vector(Y, to=2), chosen(ONE, Z, "out")], 1, 2),
+    # One that is multiplied and chosen needs its copy, too.
+    ([chosen(ONE, STREAM, 1), programs.vector(Y, to=2), programs.vector(Z, Z, to=0), chosen(X, Z, "out")], 1, 4),
     # What is written again behind a copy is another number then.
     ([programs.vector(b=STREAM, to=0), programs.vector(X, to=1), programs.vector(c=X, to=0),
       programs.vector(X, Y, to="out")], 2, 4),

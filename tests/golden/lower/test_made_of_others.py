@@ -10,6 +10,7 @@ golden/lower/operations/moves.py.
 """
 
 import re
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -47,7 +48,8 @@ CASES = {
         lambda x: x.gather(1, torch.tensor([[[0, 1, 4]], [[2, 2, 0]]])), lambda x: x.tril(), lambda x: x.triu(1),
         lambda x: x.repeat_interleave(2, 1), lambda x: x.unfold(2, 3, 2), lambda x: F.pad(x, (1, -1)),
         lambda x: F.pad(x, (2, 1), "reflect"), lambda x: torch.diag_embed(x[0]), lambda x: x.tile(2, 1, 1),
-        lambda x: torch.slice_scatter(x, x[:, 1:3] * 2, 1, 2, 4), lambda x: torch.select_scatter(x, x[:, 0], 1, 2)]),
+        lambda x: torch.slice_scatter(x, x[:, 1:3] * 2, 1, 2, 4), lambda x: torch.select_scatter(x, x[:, 0], 1, 2),
+        lambda x: x[0, 0].flip(0), lambda x: x[0, 0].gather(0, torch.tensor(2))]),
     "moved images": (((2, 8, 4, 6),), [
         lambda x: x.flip(2, 3), lambda x: x.roll((-1, -2), (2, 3)), lambda x: x.rot90(1, (2, 3)),
         lambda x: F.pixel_shuffle(x, 2), lambda x: F.pixel_unshuffle(x, 2), lambda x: F.channel_shuffle(x, 2),
@@ -65,7 +67,8 @@ CASES = {
         lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
         lambda x: F.adaptive_avg_pool2d(x, (3, 4)), lambda x: F.adaptive_max_pool2d(x, (2, 3)),
         lambda x: F.adaptive_avg_pool1d(x[0], 4), lambda x: F.avg_pool1d(x[0], 3, 2, 1, ceil_mode=True),
-        lambda x: F.max_pool1d(x[0], 3, 2, 1, ceil_mode=True)]),
+        lambda x: F.max_pool1d(x[0], 3, 2, 1, ceil_mode=True),
+        lambda x: F.max_pool2d(x, 2, 1, 1, dilation=2)]),
     "means": (((2, 3, 4, 5), (1, 2, 16, 17), (2, 300, 5)), [
         lambda x, y, z: x.softmax(-1).mean(1), lambda x, y, z: x.mean((1, 2)), lambda x, y, z: x.mean((1, 3)),
         lambda x, y, z: x.mean(), lambda x, y, z: y.mean((2, 3)), lambda x, y, z: F.adaptive_avg_pool2d(y, 1),
@@ -178,6 +181,12 @@ def test_functions_on_all_machines(name, machine):
 def test_layers(model, shape):
     torch.manual_seed(1)
     check(model.eval(), (torch.randn(shape),), MACHINES["8"])
+
+
+def test_bags_need_one_register():
+    """The sum of their rows is all that the vector unit keeps."""
+    model = Of(lambda x: F.embedding_bag(torch.tensor([3, 0, 3]), x, torch.tensor([0, 1]), mode="sum")).eval()
+    check(model, (torch.randn(5, 9),), replace(MACHINES["8"], vector_rows=1))
 
 
 @pytest.mark.parametrize("places", [

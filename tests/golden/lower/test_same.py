@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from golden.lower.errors import NO_OPERATION, LoweringError, instead
 from golden.lower.graph import reference
 from golden.lower.lowering import lower
+from golden.lower.same import shorten
 from golden.machine.machine import Machine
 from golden.ops.table import OPERATIONS
 from hbfp.design import Design
@@ -83,6 +84,22 @@ def test_what_draws_is_refused(function, name):
     lambda x: F.dropout1d(x, 0.0), lambda x: x + 0 * torch.rand(3).shape[0]])
 def test_dropout_that_is_off_is_nothing(off):
     assert runs(lambda w, x: off(x) * 2, X) is None
+
+
+def test_arguments_are_by_place_and_no_others():
+    """Those that a model gives; what it leaves out stays out, so that patterns see the same however it is written."""
+    def forward(w, x):
+        return F.leaky_relu(torch.add(x, other=w), negative_slope=0.5), F.leaky_relu(x), torch.sum(input=x, dim=0)
+    graph = torch.export.export(Of(forward).eval(), (X,)).graph
+    shorten(graph)
+    found = {each.name: (len(each.args), dict(each.kwargs)) for each in graph.nodes if each.op == "call_function"}
+    assert found == {"add": (2, {}), "leaky_relu": (2, {}), "leaky_relu_1": (1, {}), "sum_1": (2, {})}
+
+
+def test_what_has_no_numbers_may_be_joined_and_is_nothing_else():
+    assert runs(lambda w, x: torch.cat([x[:0], x * 2]), X) is None
+    assert runs(lambda w, x: (lambda none: (torch.cat([none, x]), none + 1))(x[:0]), X) == (
+        "The model (slice) cannot be lowered: it gives no numbers: its shape is (0, 8); one of numbers would do")
 
 
 @pytest.mark.parametrize("function, name", [

@@ -54,6 +54,15 @@ def test_weights_are_integers_and_inputs_reach_to_the_largest():
     assert [float(a.abs().max()) for a, _ in operands(wide, x)][0] == pytest.approx(LARGEST / 3, rel=1e-3)
 
 
+@pytest.mark.parametrize("other", [float("inf"), -float("inf"), float("nan")])
+def test_inputs_reach_to_the_largest_that_is_a_number(other):
+    torch.manual_seed(0)
+    model, x = nn.Linear(12, 9).eval(), torch.rand(7, 12) / 8
+    x[3, 5] = other
+    (a, _), = operands(scaled(model, [(x,)], MACHINE), x)
+    assert float(a[a.isfinite()].max()) == pytest.approx(LARGEST, rel=1e-3)
+
+
 @pytest.mark.parametrize("name, bound", [("mlp", 0.02), ("cnn", 0.03), ("transformer", 0.02), ("lstm", 0.02)])
 def test_networks_stay_near_fp32(name, bound):
     model, inputs = zoo(name)

@@ -162,3 +162,10 @@ def test_convolutions(model, machine, wide):
     bits = 4, machine.core.wide
     model = converted(CONVOLUTIONS[model], machine, x=bits[wide[0]], w=bits[wide[1]])
     assert check(model, machine, 2, 8, 9, 7) == {wide}
+
+
+def test_planes_come_line_by_line_where_v_holds_no_more():
+    """A sixth of V is hardly more than one line of them."""
+    machine = MACHINES["streamed"]
+    model = nn.Sequential(nn.Conv2d(8, 4, 1), nn.ReLU(), nn.Conv2d(4, 10, 3, padding=1))
+    assert check(model.eval(), replace(machine, x_words=512, w_words=512), 1, 8, 5, 12) == {(0, 0)}

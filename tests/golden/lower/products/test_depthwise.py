@@ -31,6 +31,7 @@ CASES = {
     "single pixels": ((1, 10, 4, 6), {"kernel_size": 1}, {}, (1, 8)),
     "a line": ((2, 12, 1, 20), {"kernel_size": (1, 4), "padding": (0, 3)}, {}, (1, 8)),
     "lines far apart": ((1, 8, 7, 9), {"kernel_size": (1, 3), "dilation": (2, 2), "padding": (0, 2)}, {}, (1, 8)),
+    "no more words than a quarter of V has taps for": ((1, 24, 6, 5), {"padding": 1}, {"v_words": 128}, (1, 8)),
     "far beyond the image": ((1, 8, 3, 4), {"padding": 3, "kernel_size": 4}, {}, (1, 8)),
 }
 

@@ -62,6 +62,7 @@ def test_tiles_that_go_on_in_the_next_line_are_gathered_in_words():
 FEW = [((2, 3, 9, 11), dict(out_channels=9, kernel_size=3, padding=1), (1, 8)),
        ((2, 1, 5, 8), dict(out_channels=17, kernel_size=3, padding=1), (8, 8)),
        ((3, 19, 6, 5), dict(out_channels=19, kernel_size=3, padding=1, groups=19), (1, 8)),
+       ((1, 3, 4, 30), dict(out_channels=9, kernel_size=3, padding=1), (1, 8)),    # results fill a quarter of V
        ((1, 3, 6, 20), dict(out_channels=5, kernel_size=(3, 2), stride=(2, 1), dilation=(1, 2)), (1, 16))]
 COPIED = [((1, 18, 7, 8), dict(out_channels=36, kernel_size=3, padding=1, groups=18, stride=2), (1, 8)),
           ((2, 6, 5, 8), dict(out_channels=6, kernel_size=3, padding=1, groups=3), (8, 8)),

@@ -112,6 +112,11 @@ def test_wide_steps(name, machine):
                if each.opcode == Opcode.MULTIPLY)
 
 
+def test_single_pixels_of_unequal_strides():
+    torch.manual_seed(2)
+    follow(between(12, 1, (2, 1))(), F.cross_entropy, [draw(2)], MACHINES["8"])
+
+
 #: Networks whose gradients of convolutions' outputs are rounded stochastically: pixels that a stride sets apart, too.
 DRAWN = {**{name: CASES[name] for name in ("dilation", "pixels", "norm", "frozen", "blocks")},
          "wide": between(48, 3, padding=1), "stride": between(16, 3, 2, 1), "strided pixels": between(16, 1, 2)}
