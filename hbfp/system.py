@@ -9,6 +9,8 @@ from .declared import ACCELERATOR
 from .design import ConflictError, Design
 from .fields import flag, nested, several, whole
 from .format import HBFPFormat
+from .functions import FUNCTIONS as FUNCTIONS
+from .functions import parts
 from .values import given
 
 #: Rows and columns of an accelerator's array: powers of two; a bus, a word of V, has at most 1024 bits.
@@ -19,8 +21,8 @@ _ARRAYS = 16
 _ADDRESSES = 1 << 18
 #: Kinds of number that its array may compute with.
 NUMBERS = ("hbfp", "fp32", "bf16", "fp16", "int8")
-#: Functions of FP32 that a vector unit may have; programs number them in this order.
-FUNCTIONS = ("exp", "log", "recip", "rsqrt", "tanh", "sigmoid", "gelu", "silu", "normcdf")
+#: Registers inside each evaluator of functions.
+_FUNCTION_PIPELINE = 4
 #: Copies of the vector unit's registers.
 COPIES = (1, 3)
 #: Equal parts of each memory, of which contexts have shares.
@@ -426,6 +428,11 @@ class Accelerator(describe.Description):
     def function_turns(self) -> int:
         """Lanes of the vector unit that an evaluator of functions serves."""
         return self.unit_lanes // self.evaluators
+
+    @property
+    def function_pipeline(self) -> int:
+        """Registers inside each evaluator of functions: on an FPGA one behind each part that there is."""
+        return len(parts(self.functions)) if self.core.on_fpga and self.functions else _FUNCTION_PIPELINE
 
     @property
     def shared(self) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from hbfp.checks import check_choice, check_range
+from hbfp.functions import parts
 from hbfp.isa.instructions import ARGUMENTS
 from hbfp.system import COPIES, Accelerator
 
@@ -173,7 +174,7 @@ class VectorUnit:
     functions : tuple of str
         Functions that the unit has; the codes of the others are reserved.
     pipeline : int
-        Registers inside each function, 0 to 5 and as many as its datapath has cuts.
+        Registers inside each function, at most as many as the datapath for all of them has parts.
     function_lanes : int
         Evaluators of functions, a power of two, at most as many as lanes, which they serve in turns; 0: one in each
         lane.
@@ -216,11 +217,11 @@ class VectorUnit:
             raise ValueError(f"Lanes must be a power of two, not {self.lanes}")
         check_range("Beats", self.beats, *BEATS_RANGE)
         check_range("Vector registers", self.registers, *REGISTERS_RANGE)
-        check_range("Function pipeline", self.pipeline, 0, 5, " cycles")
         object.__setattr__(self, "functions", tuple(self.functions))
         for name in self.functions:
             if name not in FUNCTIONS:
                 raise ValueError(f"Function must be one of {', '.join(FUNCTIONS)}, not {name!r}")
+        check_range("Function pipeline", self.pipeline, 0, len(parts(self.functions or FUNCTIONS)), " cycles")
         check_range("Function lanes", self.function_lanes, 0, self.lanes)
         if self.function_lanes & self.function_lanes - 1:
             raise ValueError(f"Function lanes must be a power of two, not {self.function_lanes}")
@@ -243,7 +244,7 @@ class VectorUnit:
         """That of an accelerator."""
         return cls(lanes=accelerator.unit_lanes, beats=accelerator.row_words * accelerator.turns,
                    registers=accelerator.vector_rows, functions=accelerator.functions,
-                   function_lanes=accelerator.evaluators, arguments=ARGUMENTS,
+                   pipeline=accelerator.function_pipeline, function_lanes=accelerator.evaluators, arguments=ARGUMENTS,
                    multiplier=accelerator.core.multiplier, dropping=accelerator.stochastic,
                    short_rows=accelerator.short_rows, single=accelerator.single,
                    register_copies=accelerator.register_copies)

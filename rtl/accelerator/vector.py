@@ -64,6 +64,7 @@ class VectorOnV(Component):
         turns: int = parameter("t", 1)
         function_turns: int = parameter("ft", 1)
         functions: tuple[str, ...] = parameter("fn", FUNCTIONS)
+        function_pipeline: int = parameter("fp", 4, rare=True)
         multiplier: str = parameter("", "plain", rare=True)
         stochastic: bool = parameter("sr", False, rare=True)
         short_rows: int = parameter("ss", 0, rare=True)
@@ -75,8 +76,9 @@ class VectorOnV(Component):
             """The parameters of the vector unit."""
             lanes = self.lanes // self.turns
             return VectorUnit(lanes=lanes, beats=self.row_words * self.turns, registers=self.vector_rows,
-                              functions=self.functions, function_lanes=lanes // self.function_turns,
-                              arguments=ARGUMENTS, multiplier=self.multiplier, dropping=self.stochastic,
+                              functions=self.functions, pipeline=self.function_pipeline,
+                              function_lanes=lanes // self.function_turns, arguments=ARGUMENTS,
+                              multiplier=self.multiplier, dropping=self.stochastic,
                               short_rows=self.short_rows, single=self.single, register_copies=self.register_copies)
 
     @staticmethod

@@ -5,12 +5,6 @@ from amaranth import Cat, Const, Mux
 from ..raw import named
 from ..times import times
 
-#: Functions that need E = 2^f; those of 1 / (1 + e^-a); those of the normal distribution; those times the argument.
-EXPONENTIAL = {"exp", "tanh", "sigmoid", "silu", "gelu", "normcdf"}
-LOGISTIC = {"tanh", "sigmoid", "silu"}
-NORMAL = {"gelu", "normcdf"}
-SCALED = {"tanh", "silu", "gelu", "log"}
-
 
 class Path:
     """A datapath as it is built, stage by stage.

@@ -2,11 +2,11 @@
 
 from amaranth import Cat, Const, Mux
 
+from hbfp.functions import EXPONENTIAL, LOGISTIC, NORMAL, SCALED
 from hbfp.golden.spec.tables import FINAL_BITS, VALUE_BITS
 
 from ..raw import named
 from .logarithm import log_sum
-from .path import EXPONENTIAL, LOGISTIC, NORMAL, SCALED
 
 
 def second_factor(path):

@@ -2,11 +2,11 @@
 
 from amaranth import Cat, Const, Mux
 
+from hbfp.functions import EXPONENTIAL, LOGISTIC, NORMAL
 from hbfp.golden.spec.tables import EXPONENT_BITS, LOG2E, USES
 
 from ..constant import multiply_constant
 from ..raw import named
-from .path import EXPONENTIAL, LOGISTIC, NORMAL
 from .tables import row_counts, row_of
 
 

@@ -2,12 +2,12 @@
 
 from amaranth import Cat, Const
 
+from hbfp.functions import EXPONENTIAL
 from hbfp.golden.spec.tables import EXP2, MAIN, ROWS, USES, coefficients, first_row
 
 from ..polynomial import Polynomial
 from ..raw import named
 from .logarithm import log_argument
-from .path import EXPONENTIAL
 
 
 def row_counts(path):

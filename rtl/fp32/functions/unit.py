@@ -12,24 +12,18 @@ from amaranth import Module
 from amaranth.lib.wiring import In, Out
 
 from hbfp.checks import check_choice
+from hbfp.functions import FUNCTIONS, parts
 from hbfp.golden.spec.floats import FP32
-from hbfp.golden.spec.tables import FUNCTIONS
 
 from ...lib.names import parameter
 from ..multiply import MULTIPLIERS
 from ..operation import Operation, Pipeline
 from ..raw import Fields
-from .path import EXPONENTIAL, LOGISTIC, NORMAL, SCALED, Path
+from .path import Path
 from .product import multiply, second_factor
 from .reduction import reduce_exponent, table_address
 from .result import is_special, pack, special_code
 from .tables import evaluate_tables
-
-#: Combinational delay of each part, in units of a 24 x 24 multiplier, and the functions that have it.
-DELAYS = (("square", 1.0, NORMAL), ("product", 0.6, EXPONENTIAL), ("reduce", 0.7, EXPONENTIAL),
-          ("rom", 0.5, set(FUNCTIONS)), ("cubic", 0.7, set(FUNCTIONS) - {"exp"}), ("quadratic", 0.8, set(FUNCTIONS)),
-          ("linear", 1.0, set(FUNCTIONS)), ("tail", 1.0, LOGISTIC | NORMAL), ("one_minus", 0.6, {"tanh"} | NORMAL),
-          ("scale", 1.0, SCALED), ("sum", 0.5, {"log"}), ("output", 0.8, set(FUNCTIONS)))
 
 
 class Function(Operation):
@@ -104,9 +98,9 @@ class Function(Operation):
     @cached_property
     def CUTS(self):  # noqa: N802 - a constant for any one set of functions
         """A cut behind every part that the set has."""
-        parts = [(name, delay) for name, delay, users in DELAYS if users & self.need]
-        whole, before, cuts = sum(delay for _, delay in parts), 0.0, {}
-        for name, delay in parts:
+        delays = parts(self.functions)
+        whole, before, cuts = sum(delays.values()), 0.0, {}
+        for name, delay in delays.items():
             before += delay
             cuts[name] = before / whole
         return cuts
