@@ -23,6 +23,8 @@ _ADDRESSES = 1 << 18
 NUMBERS = ("hbfp", "fp32", "bf16", "fp16", "int8")
 #: Registers inside each evaluator of functions.
 _FUNCTION_PIPELINE = 4
+#: Registers inside multipliers and adders of its lanes on an FPGA: behind a DSP block, and for about the same clock.
+_ON_FPGA = 1, 2
 #: Copies of the vector unit's registers.
 COPIES = (1, 3)
 #: Equal parts of each memory, of which contexts have shares.
@@ -433,6 +435,11 @@ class Accelerator(describe.Description):
     def function_pipeline(self) -> int:
         """Registers inside each evaluator of functions: on an FPGA one behind each part that there is."""
         return len(parts(self.functions)) if self.core.on_fpga and self.functions else _FUNCTION_PIPELINE
+
+    @property
+    def vector_registers(self) -> tuple[int, int]:
+        """Registers inside multipliers and adders of the vector unit."""
+        return _ON_FPGA if self.core.on_fpga else (0, 0)
 
     @property
     def shared(self) -> bool:

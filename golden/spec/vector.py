@@ -62,6 +62,8 @@ POSTS = ("none", "relu", *FUNCTIONS)
 #: Scalars of a unit.
 SCALARS = 16
 REGISTERS_RANGE, LANES_RANGE, BEATS_RANGE = (1, 16), (1, 64), (1, 8192)
+#: Registers inside multipliers and adders.
+PRODUCT_RANGE, SUM_RANGE = (0, 5), (0, 7)
 
 #: Bits of LENGTH: of the elements, and of the rows of a pass above them.
 LENGTH_BITS, ROWS_BITS = 32, 28
@@ -189,6 +191,9 @@ class VectorUnit:
     single : bool
         Whether the memories of the registers have one port, in a bank for even beats of a row and one for odd ones: a
         beat that reads registers waits while one of its bank is written.
+    product, sum : int
+        Registers inside multipliers and adders of lanes, which are for the carry chains of an FPGA where there are any
+        in adders. Reductions add with such adders, too: a beat of a pass that reduces takes ``sum`` cycles more.
     register_copies : int
         Of the registers: 3, one for each operand, or 1: a beat takes a cycle more for each register but one that its
         pass reads.
@@ -210,6 +215,8 @@ class VectorUnit:
     short_rows: int = field(default=0, metadata={"rare": True})
     single: bool = field(default=False, metadata={"rare": True})
     register_copies: int = field(default=3, metadata={"rare": True})
+    product: int = field(default=0, metadata={"rare": True})
+    sum: int = field(default=0, metadata={"rare": True})
 
     def __post_init__(self):
         check_range("Lanes", self.lanes, *LANES_RANGE)
@@ -229,6 +236,8 @@ class VectorUnit:
             object.__setattr__(self, "function_lanes", 0)
         if self.function_lanes and not self.functions:
             raise ValueError(f"Function lanes must be 0 where the unit has no function, not {self.function_lanes}")
+        check_range("Registers of products", self.product, *PRODUCT_RANGE)
+        check_range("Registers of sums", self.sum, *SUM_RANGE)
         check_range("Arguments", self.arguments, 0, 15)
         check_choice("Multiplier", self.multiplier, ("plain", "recoded"))
         if self.register_copies not in COPIES:
@@ -247,7 +256,8 @@ class VectorUnit:
                    pipeline=accelerator.function_pipeline, function_lanes=accelerator.evaluators, arguments=ARGUMENTS,
                    multiplier=accelerator.core.multiplier, dropping=accelerator.stochastic,
                    short_rows=accelerator.short_rows, single=accelerator.single,
-                   register_copies=accelerator.register_copies)
+                   register_copies=accelerator.register_copies, product=accelerator.vector_registers[0],
+                   sum=accelerator.vector_registers[1])
 
     @property
     def longest(self) -> int:
@@ -261,7 +271,7 @@ class VectorUnit:
     @property
     def pauses(self) -> bool:
         """Whether a beat of a pass may come more than a cycle behind the one before."""
-        return self.function_turns > 1 or self.single or self.register_copies == 1
+        return self.function_turns > 1 or self.single or self.register_copies == 1 or self.sum > 0
 
     @property
     def function_turns(self) -> int:
@@ -276,17 +286,29 @@ class VectorUnit:
     @property
     def pass_cycles(self) -> int:
         """Cycles of a pass beyond its beats: issue, operands, product, sum, functions, result."""
-        return 5 + (self.pipeline if self.functions else 0)
+        return self._stages + (self.pipeline if self.functions else 0)
 
     @property
     def plain_cycles(self) -> int:
         """The same of a pass without a function, which does not go through evaluators that lanes share."""
-        return 5 if self.function_turns > 1 else self.pass_cycles
+        return self._stages if self.function_turns > 1 else self.pass_cycles
+
+    @property
+    def _stages(self) -> int:
+        """Cycles of a pass beyond its beats but those of functions."""
+        return 5 + self.product + self.sum
+
+    @property
+    def reduce_turns(self) -> int:
+        """Cycles of a beat of a pass that reduces: those of an adder."""
+        return 1 + self.sum
 
     @property
     def reduce_cycles(self) -> int:
-        """Cycles more with a reduction: one a level of the tree of lanes, one to write the scalar."""
-        return (self.lanes - 1).bit_length() + 1
+        """Cycles more with a reduction: those of an adder for a beat's last sum and for each level of the tree of lanes
+        but one, which writes the scalar.
+        """
+        return ((self.lanes - 1).bit_length() + 1) * self.reduce_turns
 
     @property
     def posts(self) -> tuple[int, ...]:

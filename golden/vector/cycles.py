@@ -29,6 +29,7 @@ def schedule(program: Iterable[VectorInstruction], unit: VectorUnit, length: int
     accepted: list[int] = []
     free = idle = reduced = totals = 0    # from when on: a word, nothing in flight, no pass reduces, new totals
     paced = {False: 0, True: 0}           # a beat without and with a function
+    summed = 0                            # a beat that is added up
     scalars: defaultdict[int, int] = defaultdict(int)      # a pass that reads it or puts a number into it
     registers: defaultdict[int, int] = defaultdict(int)    # a pass that reads it
     banks: dict[int, int] = {}    # cycle -> bank of registers that is written, where memories have one port
@@ -41,7 +42,9 @@ def schedule(program: Iterable[VectorInstruction], unit: VectorUnit, length: int
             continue
         function, once = each.post in FUNCTIONS, each.kind == Kind.SCALAR
         delay = unit.function_delay if function else 0
-        every = unit.function_turns if function else 1
+        turns = unit.function_turns if function else 1
+        every = max(turns, unit.reduce_turns if each.reduce else 1)
+        begin = max(paced[function], summed if each.reduce else 0)
         result = unit.plain_cycles - 1 + delay
         beats = rows or (1 if once else -(-length // unit.lanes))
         operands = (each.a, each.b, each.c)
@@ -54,15 +57,16 @@ def schedule(program: Iterable[VectorInstruction], unit: VectorUnit, length: int
         reads = unit.fetches({operand.index for operand in operands if operand.source == Source.REGISTER})
         last = accepted[-1]
         if not unit.single:
-            last = max(last + max(1, reads), paced[function]) + (beats - 1) * max(every, reads)
+            last = max(last + max(1, reads), begin) + (beats - 1) * max(every, reads)
         for beat in range(beats) if unit.single else ():
-            earliest = last + every if beat else max(last + 1, paced[function])
+            earliest = last + every if beat else max(last + 1, begin)
             for _ in range(reads):
                 last = _next(banks, beat % 2, last + 1)
             last = _next(banks, beat % 2, max(last, earliest)) if reads else earliest
             if each.target == Target.REGISTER:
                 banks[last + result] = beat % 2
-        paced = {False: last + 1 + delay, True: last + every}
+        paced = {False: last + 1 + delay, True: last + turns}
+        summed = last + unit.reduce_turns if each.reduce else summed
         free, idle = last, max(idle, last + result + 1)
         if each.target == Target.REGISTER:
             registers[each.target_index] = last + result + 1 - beats

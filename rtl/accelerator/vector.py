@@ -70,6 +70,7 @@ class VectorOnV(Component):
         short_rows: int = parameter("ss", 0, rare=True)
         single: bool = parameter("single", False, rare=True)
         register_copies: int = parameter("rc", 3, rare=True)
+        vector_registers: tuple[int, int] = parameter("mr", (0, 0), rare=True)
 
         @property
         def unit(self):
@@ -79,7 +80,8 @@ class VectorOnV(Component):
                               functions=self.functions, pipeline=self.function_pipeline,
                               function_lanes=lanes // self.function_turns, arguments=ARGUMENTS,
                               multiplier=self.multiplier, dropping=self.stochastic,
-                              short_rows=self.short_rows, single=self.single, register_copies=self.register_copies)
+                              short_rows=self.short_rows, single=self.single, register_copies=self.register_copies,
+                              product=self.vector_registers[0], sum=self.vector_registers[1])
 
     @staticmethod
     def ports(params):

@@ -8,7 +8,8 @@ from amaranth import Shape
 LETTERS = {"mantissa": "m", "exponent": "e", "block": "b", "rounding": "", "noise_bits": "n", "subnormals": "",
            "lanes": "l", "function_lanes": "fl", "beats": "b", "registers": "r", "functions": "", "pipeline": "p",
            "arguments": "ar", "multiplier": "", "fraction": "f", "depth": "d", "address": "a", "tag": "g", "time": "t",
-           "counter": "c", "stamped": "st", "ports": "n", "width": "w", "copies": "k", "register_copies": "rc"}
+           "counter": "c", "stamped": "st", "ports": "n", "width": "w", "copies": "k", "register_copies": "rc",
+           "product": "pr", "sum": "su"}
 #: Those that stand in a name even at their default.
 ALWAYS = ("mantissa", "exponent", "fraction", "lanes", "beats", "registers", "depth", "address", "tag", "time",
           "counter", "ports", "width", "copies")

@@ -34,6 +34,21 @@ def evaluator(m, name, functions, pipeline, multiplier, en, select, a):
     return function.o
 
 
+def adder(registers):
+    """An adder of lanes and reductions; one with registers is for an FPGA."""
+    return Add(subnormals="flush", pipeline=registers, chain=registers > 0)
+
+
+def later(m, en, name, value, cycles):
+    """A value of 32 bits, so many cycles later; it holds while ``en`` is low."""
+    for stage in range(cycles):
+        held = Signal(32, name=f"{name}_{stage}", reset_less=True)
+        with m.If(en):
+            m.d.sync += held.eq(value)
+        value = held
+    return value
+
+
 class VectorLane(Component):
     """``o = post(op(a, b, c))``, ``latency`` cycles later, one a cycle.
 
@@ -47,6 +62,8 @@ class VectorLane(Component):
         The value that leaves stays until ``take``, for evaluators that several lanes share.
     multiplier : str
         How products are formed, as in :class:`~rtl.fp32.arith.Mul`.
+    product, sum : int
+        Registers inside the multiplier and the adder.
 
     Members
     -------
@@ -58,9 +75,9 @@ class VectorLane(Component):
     op, negate_a, negate_c : ``In``
         First step, with the operands, see :class:`golden.spec.vector.Op`.
     other : ``In(1)``
-        A cycle later: it is no multiply-add.
+        With the last register but one of the first step, a cycle after the operands at least: it is no multiply-add.
     relu : ``In(1)``
-        Second step, two cycles after the operands: ReLU. Without it the value passes.
+        Second step, a cycle later: ReLU. Without it the value passes.
     select : ``In``
         Position in ``functions``, if there are any, with ``relu``.
     use_function : ``In(1)``
@@ -75,6 +92,8 @@ class VectorLane(Component):
         pipeline: int = parameter("p", 0)
         holds: bool = parameter("h", False)
         multiplier: str = parameter("", "plain", rare=True)
+        product: int = parameter("pr", 0, rare=True)
+        sum: int = parameter("su", 0, rare=True)
 
         def __post_init__(self):
             if not self.functions:
@@ -83,7 +102,7 @@ class VectorLane(Component):
         @property
         def latency(self):
             """Cycles from operands to result."""
-            return 2 + self.pipeline
+            return 2 + self.product + self.sum + self.pipeline
 
     @staticmethod
     def ports(params):
@@ -99,8 +118,12 @@ class VectorLane(Component):
 
     def body(self, platform):
         m, functions, pipeline = Module(), self.params.functions, self.params.pipeline
-        m.submodules.mul = mul = Mul(subnormals="flush", multiplier=self.params.multiplier)
-        m.submodules.add = add = Add(subnormals="flush")
+        m.submodules.mul = mul = Mul(subnormals="flush", multiplier=self.params.multiplier,
+                                     pipeline=self.params.product)
+        m.submodules.add = add = adder(self.params.sum)
+        for each in (mul, add):
+            if each.latencies["result"]:
+                m.d.comb += each.en.eq(self.en)
         a = Signal(32, name="a_signed")
         product, addend, other, value = (Signal(32, name=name, reset_less=True)
                                          for name in ("product", "addend", "other", "value"))
@@ -109,9 +132,11 @@ class VectorLane(Component):
         m.submodules.maximum = maximum = Maximum(subnormals="flush")
         m.d.comb += [maximum.a.eq(a), maximum.b.eq(self.b)]
         gated = Mux(is_positive(a), self.b, 0)
+        before = later(m, self.en, "addend", Cat(self.c[:31], self.c[31] ^ self.negate_c), self.params.product)
+        beside = Mux(self.op == Op.MAX, maximum.o, gated)
+        beside = later(m, self.en, "beside", beside, self.params.product + self.params.sum)
         with m.If(self.en):
-            m.d.sync += [product.eq(mul.o), addend.eq(Cat(self.c[:31], self.c[31] ^ self.negate_c)),
-                         other.eq(Mux(self.op == Op.MAX, maximum.o, gated))]
+            m.d.sync += [product.eq(mul.o), addend.eq(before), other.eq(beside)]
         with m.If(self.en & self.take if self.params.holds else self.en):
             m.d.sync += value.eq(Mux(self.other, other, add.o))
 
@@ -121,20 +146,23 @@ class VectorLane(Component):
             return m
         function = evaluator(m, "functions", functions, pipeline, self.params.multiplier, self.en, self.select,
                              value)
-        for stage in range(pipeline):
-            held = Signal(32, name=f"bypass_{stage}", reset_less=True)
-            with m.If(self.en):
-                m.d.sync += held.eq(bypass)
-            bypass = held
-        m.d.comb += self.o.eq(Mux(self.use_function, function, bypass))
+        m.d.comb += self.o.eq(Mux(self.use_function, function, later(m, self.en, "bypass", bypass, pipeline)))
         return m
 
 
 class Reduction(Component):
     """A lane's running sum or maximum; with ``tree`` that of two other lanes' instead.
 
+    Parameters
+    ----------
+    sum : int
+        Registers inside the adder: what a step takes in is in the total so many cycles later than else, and has to be
+        there before the next step.
+
     Members
     -------
+    en : ``In(1)``
+        Only with registers: while low they hold, and there is no step.
     start : ``In(1)``
         Forget: -0 for a sum, -Inf for a maximum.
     step : ``In(1)``
@@ -146,21 +174,32 @@ class Reduction(Component):
     """
     kind, area, apart = "reduction", "accumulation", True
 
+    @dataclass(frozen=True)
+    class Parameters:
+        sum: int = parameter("su", 0, rare=True)
+
     @staticmethod
     def ports(params):
-        return {"start": In(1), "step": In(1), "maximum": In(1), "tree": In(1), "x": In(32),
-                "left": In(32), "right": In(32), "o": Out(32)}
+        return {**({"en": In(1)} if params.sum else {}), "start": In(1), "step": In(1), "maximum": In(1),
+                "tree": In(1), "x": In(32), "left": In(32), "right": In(32), "o": Out(32)}
 
     def body(self, platform):
-        m = Module()
-        m.submodules.add = add = Add(subnormals="flush")
+        m, registers = Module(), self.params.sum
+        m.submodules.add = add = adder(registers)
         total = Signal(32, reset_less=True)
         m.d.comb += [add.a.eq(Mux(self.tree, self.left, total)), add.b.eq(Mux(self.tree, self.right, self.x)),
                      self.o.eq(total)]
         m.submodules.largest = largest = Maximum(subnormals="flush")
         m.d.comb += [largest.a.eq(add.a), largest.b.eq(add.b)]
-        with m.If(self.step):
-            m.d.sync += total.eq(Mux(self.maximum, largest.o, add.o))
+        step, found = self.step, largest.o
+        if registers:
+            m.d.comb += add.en.eq(self.en)
+            steps = Signal(registers)
+            with m.If(self.en):
+                m.d.sync += steps.eq(Cat(step, steps)[:registers])
+            step, found = steps[-1] & self.en, later(m, self.en, "largest", found, registers)
+        with m.If(step):
+            m.d.sync += total.eq(Mux(self.maximum, found, add.o))
         with m.If(self.start):
             m.d.sync += total.eq(Mux(self.maximum, LOWEST, NEGATIVE_ZERO))
         return m

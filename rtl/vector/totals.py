@@ -4,7 +4,7 @@ from amaranth import Cat, Const, Mux, Signal
 
 from hbfp.golden.spec.vector import Reduce
 
-from .lane import LOWEST, NEGATIVE_ZERO, Reduction
+from .lane import LOWEST, NEGATIVE_ZERO, Reduction, later
 
 
 class Totals:
@@ -38,7 +38,7 @@ class Totals:
     """
 
     def __init__(self, m, unit, line, result, length, en, several):
-        levels = (unit.lanes - 1).bit_length()
+        levels, turns, whole = (unit.lanes - 1).bit_length(), unit.reduce_turns, unit.reduce_cycles
         arrives, stored = line.arrives, line.stored
         starts, sums = (Signal(name=name) for name in ("total_starts", "total_sums"))
         maximum = Signal(name="total_maximum", reset_less=True)
@@ -48,14 +48,16 @@ class Totals:
         largest = Mux(starts, arrives.beat.reduce == Reduce.MAX, maximum)
         with m.If(starts):
             m.d.sync += [maximum.eq(largest), self.index.eq(arrives.beat.reduce_index)]
-        # Levels of the tree, a cycle each, and the cycle in which its root is put away.
-        tree = Signal(levels + 1)
+        # Cycles since a row's last beat: an adder's for its sum and for each level of the tree, whose root is put away
+        # in the last one.
+        tree = Signal(whole)
+        level = Cat(tree[turns * each - 1] for each in range(1, levels + 1)).any()
         ends = sums & stored.beat.last
         with m.If(en):
             m.d.sync += tree.eq(Cat(sums & several.either(stored.beat.last), tree[:-1]))
         tail = (length - 1)[:levels]    # last valid lane of the last beat
         within = [lane <= tail if lane else Const(1, 1) for lane in range(unit.lanes)]
-        lanes = [Reduction() for _ in range(unit.lanes)]
+        lanes = [Reduction(unit.sum) for _ in range(unit.lanes)]
         for lane, reduction in enumerate(lanes):
             m.submodules[f"reduction{lane}"] = reduction
             inside = ~stored.beat.last | within[lane] if lane else within[0]
@@ -67,18 +69,21 @@ class Totals:
             m.d.comb += [reduction.start.eq(starts), reduction.maximum.eq(largest),
                          reduction.tree.eq(several.either(~sums)),
                          reduction.x.eq(result[lane]), reduction.left.eq(pair[0]), reduction.right.eq(pair[1]),
-                         reduction.step.eq(en & several.either(sums & inside | tree[:-1].any()))]
+                         reduction.step.eq(en & several.either(sums & inside | level))]
+            if unit.sum:
+                m.d.comb += reduction.en.eq(en)
         lasts, self.place, self.value = tree, Const(0, 1), lanes[0].o
         if unit.short_rows:
-            lasts, root = Signal(levels + 1, name="total_lasts"), Signal(32, name="total_root", reset_less=True)
+            lasts, root = Signal(whole, name="total_lasts"), Signal(32, name="total_root", reset_less=True)
+            top = later(m, en, "total_top", lanes[-2].o, turns - 1)
             self.place = Signal(range(unit.short_rows), name="total_place")
             self.value = Mux(several.there, root, lanes[0].o)
             with m.If(en):
-                m.d.sync += [lasts.eq(Cat(ends, lasts[:-1])), root.eq(lanes[-2].o),
+                m.d.sync += [lasts.eq(Cat(ends, lasts[:-1])), root.eq(top),
                              self.place.eq(Mux(lasts[-1], 0, self.place + tree[-1]))]
         before = [(arrives.valid & arrives.beat.last & arrives.beat.reduce.any(), arrives.beat.reduce_index),
-                  (ends, self.index), *((level, self.index) for level in lasts)]
-        self.there, self.comes, self.busy = tree[-1], before[levels], tree.any()
+                  (ends, self.index), *((each, self.index) for each in lasts)]
+        self.there, self.comes, self.busy = tree[-1], before[whole - 1], tree.any()
 
     @staticmethod
     def _of_rows(number, adders, pair, values, many):

@@ -98,7 +98,13 @@ class Vector(Component):
         """Parameters of a lane."""
         unit = self.params
         shared = unit.function_turns > 1
-        return VectorLane.Parameters(() if shared else unit.functions, unit.pipeline, shared, unit.multiplier)
+        return VectorLane.Parameters(() if shared else unit.functions, unit.pipeline, shared, unit.multiplier,
+                                     unit.product, unit.sum)
+
+    @property
+    def first(self):
+        """Cycles from a beat to the last register but one of its first step."""
+        return 2 + self.params.product + self.params.sum
 
     @property
     def latencies(self):
@@ -109,7 +115,7 @@ class Vector(Component):
         one less than the turns of its result.
         """
         result, turns = self.lane.latency + 2, self.params.function_turns
-        return {"pass": result + 1, "reduce": (self.params.lanes - 1).bit_length() + 1, "result": result,
+        return {"pass": result + 1, "reduce": self.params.reduce_cycles, "result": result,
                 **({"function": self.params.pipeline, "turns": turns} if turns > 1 else {})}
 
     def body(self, platform):
@@ -313,8 +319,15 @@ class Vector(Component):
         return kept
 
     def _pace(self, m, current, running, issue, en):
-        """Whether a beat may go: it waits for those whose function lanes share, for their results if it has none."""
+        """Whether a beat may go: it waits for those whose function lanes share, for their results if it has none; one
+        that is added up for the sum before it.
+        """
         unit, turns = self.params, self.params.function_turns
+        if unit.sum:
+            adds, reduces = Signal(range(unit.reduce_turns)), current.reduce.any()
+            with m.If(en):
+                m.d.sync += adds.eq(Mux(issue & reduces, unit.sum, Mux(adds.any(), adds - 1, 0)))
+            running = running & ~(reduces & adds.any())
         if turns == 1:
             return running
         left = Signal(range(unit.function_delay + 1))
@@ -328,9 +341,9 @@ class Vector(Component):
         unit, turns = self.params, self.params.function_turns
         given, taken = (Signal(range(turns), name=f"turn_{name}") for name in ("given", "taken"))
         with m.If(en):    # the lanes have a beat's values behind its second stage, evaluators the first of them later
-            m.d.sync += [turn.eq(Mux(line.stages[2 + after].valid, 0, turn + 1))
+            m.d.sync += [turn.eq(Mux(line.stages[self.first + after].valid, 0, turn + 1))
                          for turn, after in ((given, 0), (taken, unit.pipeline))]
-        ends = line.stages[3]
+        ends = line.stages[self.first + 1]
         plain = ends.valid & ~ends.beat.function
         for number in range(0, unit.lanes, turns):
             values = [lane.o for lane in lanes[number:number + turns]]
@@ -345,7 +358,7 @@ class Vector(Component):
         m.submodules[f"lane{lane}"] = part = VectorLane.made(self.lane)
         for port, operand in zip("abc", operands, strict=True):
             m.d.comb += getattr(part, port).eq(operand[32 * lane:32 * lane + 32])
-        _, _, product, value, *_ = line.stages
+        product, value = line.stages[self.first:][:2]
         m.d.comb += [part.en.eq(en), part.op.eq(operation.op), part.negate_a.eq(operation.negate_a),
                      part.negate_c.eq(operation.negate_c), part.other.eq(product.beat.other),
                      part.relu.eq(value.beat.relu)]

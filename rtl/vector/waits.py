@@ -44,7 +44,7 @@ class Waits:
     """
 
     def __init__(self, m, unit, result, extra, word, current, running, issue, last, en, begins, written):
-        levels = (unit.lanes - 1).bit_length()
+        tree = unit.reduce_cycles - 1
         reduces, function = word.reduce.any(), has_function(word)
         operands = [(word[f"{name}_source"], word[name]) for name in "abc"]
 
@@ -73,10 +73,10 @@ class Waits:
         unwritten = Array(count.any() for count in counts)
         held += [unwritten[number] & (source == Source.REGISTER) for source, number in operands]
 
-        totals = Signal(max(1, (levels + extra).bit_length()))    # a unit of one lane has no tree
+        totals = Signal(max(1, (tree + extra).bit_length()))    # a unit of one lane has no tree
         with m.If(en):
             with m.If(issue & last & current.reduce.any()):
-                m.d.sync += totals.eq(levels + Mux(has_function(current), extra, 0))
+                m.d.sync += totals.eq(tree + Mux(has_function(current), extra, 0))
             with m.Elif(totals.any()):
                 m.d.sync += totals.eq(totals - 1)
         earlier = running & current.reduce.any() | (totals > Mux(function, extra, 0))

@@ -14,8 +14,10 @@ def test_parts(functions, count):
     assert len(parts(functions)) == count and list(parts(FUNCTIONS))[-1] == "output"
 
 
-@pytest.mark.parametrize("fabric, functions, pipeline", [
-    ("gates", FUNCTIONS, 4), ("fpga", FUNCTIONS, 12), ("fpga", ("exp", "recip"), 7), ("fpga", (), 4)])
-def test_registers_of_an_fpga(fabric, functions, pipeline):
+@pytest.mark.parametrize("fabric, functions, pipeline, registers", [
+    ("gates", FUNCTIONS, 4, (0, 0)), ("fpga", FUNCTIONS, 12, (1, 2)), ("fpga", ("exp", "recip"), 7, (1, 2)),
+    ("fpga", (), 4, (1, 2))])
+def test_registers_of_an_fpga(fabric, functions, pipeline, registers):
     core = Design(rows=8, format=HBFPFormat(block=(1, 8)), pipeline=2, fabric=fabric)
-    assert Accelerator(core=core, functions=functions).function_pipeline == pipeline
+    found = Accelerator(core=core, functions=functions)
+    assert (found.function_pipeline, found.vector_registers) == (pipeline, registers)

@@ -19,8 +19,8 @@ _ROWS = 2
 
 STATE = record(
     # Lanes, beats of a word, cycles from a beat to its result in a pass without a function, more in one with, cycles of
-    # a beat in the latter, levels of the tree of a reduction.
-    "lanes turns plain delay function_turns levels "
+    # a beat in the latter and in one that reduces, and of the tree of a reduction.
+    "lanes turns plain delay function_turns reduce_turns levels "
     # Where the instruction's body begins, words of that; iterations after this one; the next word to be asked for, the
     # one that is there.
     "body_at body more next here "
@@ -28,9 +28,9 @@ STATE = record(
     # are over, and of the one that is gathered to be written; rows that wait behind the one that is written.
     "length width once fed place gathered queued "
     # The unit: the cycle; the next beat of a pass, its beats, cycles from one to its result and to the next one; the
-    # cycle of the last event, and those from which on a beat without and with a function may go, and a pass that
-    # reduces may follow.
-    "now at beats result every until plain_from function_from totals_from "
+    # cycle of the last event, and those from which on a beat without and with a function and one that is added up may
+    # go, and a pass that reduces may follow.
+    "now at beats result every until plain_from function_from sum_from totals_from "
     # The register and the scalar that the pass writes, from 1; copies of the unit's registers, and whether these have
     # one port; words of them that a beat reads before the last one, and how many it has.
     "fills puts copies single early fetched",
@@ -52,9 +52,9 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     """The state at reset."""
     unit = VectorUnit.of(accelerator)
     return made(STATE, lanes=unit.lanes, turns=accelerator.turns, plain=unit.plain_cycles - 1,
-                delay=unit.function_delay, function_turns=unit.function_turns, levels=unit.reduce_cycles - 1,
-                until=-1, length=unit.beats, width=accelerator.row_words, once=1, single=unit.single,
-                copies=unit.register_copies)
+                delay=unit.function_delay, function_turns=unit.function_turns, reduce_turns=unit.reduce_turns,
+                levels=unit.reduce_cycles - 1, until=-1, length=unit.beats, width=accelerator.row_words, once=1,
+                single=unit.single, copies=unit.register_copies)
 
 
 @part
@@ -66,6 +66,8 @@ def _busy(s):
 def _paced(s):
     """Whether a pass issues, and its next beat may go."""
     if not s.running or s.fetched < s.early or s.now < (s.function_from if s.functions else s.plain_from):
+        return False
+    if s.tree and s.now < s.sum_from:
         return False
     return not s.by_register or _readable(s)
 
@@ -198,6 +200,8 @@ def _issue(s):
     s.until = max(s.until, now + s.result)
     s.function_from = now + s.every
     s.plain_from = now + 1 + (s.delay if s.functions else 0)
+    if s.tree:
+        s.sum_from = now + s.reduce_turns
     if s.gives:
         s.leaves[(now + s.result) % _AHEAD] = 1 + final
     if s.fills:

@@ -18,6 +18,8 @@ ACCELERATOR = Accelerator(
     core=Design(rows=8, cols=8, depth=32, format=HBFPFormat(mantissa=8, block=(1, 8))), x_words=128, w_words=128,
     v_words=256, p_words=64, row_words=4, vector_rows=4, vector_lanes=4, function_lanes=2, memory_banks=2,
     reads=3, burst=6, parity=True)
+#: The same for an FPGA: registers inside the core, and inside products, sums and functions of the vector unit.
+FPGA = replace(ACCELERATOR, core=replace(ACCELERATOR.core, pipeline=4, fabric="fpga"))
 #: The same with two contexts, memories of which four sixteenths are enough for a random program, and a gated clock.
 TWO = replace(ACCELERATOR, core=replace(ACCELERATOR.core, weight_clock="gated"), x_words=256, w_words=256,
               v_words=256, p_words=128, contexts=2, vector_lanes=8, function_lanes=8, memory_banks=0, reads=8,

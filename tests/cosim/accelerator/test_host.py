@@ -23,7 +23,7 @@ from hbfp.isa.registers import Cause
 from hbfp.program import Program
 from tests.cases import sweep
 
-from .built import ACCELERATOR, opened
+from .built import ACCELERATOR, FPGA, opened
 
 pytestmark = pytest.mark.cosim
 #: Random programs, each at a random latency and bandwidth.
@@ -68,6 +68,15 @@ def test_many_random_programs(model, first):
     for seed in range(first, first + 50):
         program = random_program(ACCELERATOR, seed)
         assert matches(device, program, manifest.data.latency) == (True, True), seed
+
+
+@pytest.mark.slow
+def test_random_programs_for_an_fpga():
+    manifest, device = opened(FPGA)
+    with device:
+        for seed in range(40):
+            program = random_program(FPGA, seed)
+            assert matches(device, program, manifest.data.latency) == (True, True), seed
 
 
 def test_counters_are_those_of_the_times(model):

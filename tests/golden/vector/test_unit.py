@@ -326,6 +326,8 @@ def test_wrong_rows(rows, message):
     (dict(function_lanes=2, functions=()), "Function lanes must be 0 where the unit has no function, not 2"),
     (dict(pipeline=13), "Function pipeline must be 0 to 12 cycles, not 13"),
     (dict(functions=("recip",), pipeline=6), "Function pipeline must be 0 to 5 cycles, not 6"),
+    (dict(product=6), "Registers of products must be 0 to 5, not 6"),
+    (dict(sum=8), "Registers of sums must be 0 to 7, not 8"),
     (dict(functions=("sin",)), f"Function must be one of {', '.join(FUNCTIONS)}, not 'sin'"),
 ])
 def test_wrong_unit(options, message):

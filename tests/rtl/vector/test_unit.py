@@ -49,6 +49,14 @@ SINGLE = [VectorUnit(lanes=2, beats=7, registers=3, functions=("exp", "rsqrt"), 
           VectorUnit(lanes=4, beats=4, registers=2, functions=("exp",), pipeline=2, function_lanes=2, single=True)]
 #: One copy of the registers, in two banks or with two ports.
 COPY_OF_ALL = [replace(SINGLE[0], register_copies=1), replace(SINGLE[2], registers=4, single=False, register_copies=1)]
+#: Registers inside products and sums, and as many inside functions as fit: one copy of registers of one port, none of
+#: functions, and evaluators that lanes share or do not.
+DEEP = [VectorUnit(lanes=4, beats=4, registers=2, functions=("exp", "log", "gelu"), pipeline=12, function_lanes=2,
+                   product=1, sum=2),
+        VectorUnit(lanes=2, beats=7, registers=3, functions=("exp", "rsqrt"), pipeline=7, single=True,
+                   register_copies=1, sum=1),
+        VectorUnit(lanes=2, beats=8, registers=2, functions=("exp", "log", "gelu"), pipeline=12, product=2),
+        VectorUnit(lanes=1, beats=7, registers=3, functions=(), product=5, sum=7)]
 RNG = np.random.default_rng(11)
 
 
@@ -475,6 +483,24 @@ def test_lanes_that_share_evaluators(unit, idle, stall):
         assert latencies["turns"] == unit.function_turns
 
 
+@pytest.mark.parametrize("unit, idle, stall", sweep(3, [(unit, pace, pace) for unit in DEEP for pace in (0, 0.4)]))
+def test_registers_inside_all_steps(unit, idle, stall):
+    check_drawn(unit, 7, 10, min(13, unit.longest), idle, stall)
+
+
+def test_a_beat_that_is_added_up_takes_the_cycles_of_an_adder():
+    """So does each level of the tree, and what is not added up none of them."""
+    unit, beats = replace(DEEP[1], single=False, register_copies=3, functions=(), sum=2), 5
+    zero, one = programs.vector(programs.scalar(0), **OUT), programs.vector(programs.scalar(1), **OUT)
+    total, result, turns = programs.vector(sum=1), 7 - 1, 3
+    last = (beats - 1) * turns + 1
+    assert (unit.pass_cycles, unit.reduce_turns, unit.reduce_cycles) == (result + 1, turns, 2 * turns)
+    check_distances(unit, beats, [
+        (total, zero, (), last), (replace(total, reduce=Reduce.MAX), zero, (), last),
+        (programs.vector(**OUT), zero, (), beats), (total, one, (), last - 1 + result + 2 * turns),
+        (total, programs.vector(programs.scalar(0), sum=2), (), last + 2 * turns)])
+
+
 def check_random(model, seeds):
     """Short and long rows, few and many scalars and registers; cycles, where nothing pauses."""
     for seed in seeds:
@@ -526,7 +552,8 @@ def test_recoded_products_change_no_bit():
 #: Units that take several rows of one beat in a pass; a pass over as many as fit, and one of two.
 SEVERAL = [VectorUnit(lanes=4, beats=8, functions=("exp", "log", "rsqrt"), pipeline=2, short_rows=7),
            VectorUnit(lanes=4, beats=8, functions=("exp", "log", "rsqrt"), pipeline=1, function_lanes=2, short_rows=8),
-           VectorUnit(lanes=2, beats=4, functions=("exp", "log", "rsqrt"), pipeline=1, short_rows=3)]
+           VectorUnit(lanes=2, beats=4, functions=("exp", "log", "rsqrt"), pipeline=1, short_rows=3),
+           VectorUnit(lanes=4, beats=8, functions=("exp", "log", "rsqrt"), pipeline=7, short_rows=7, product=1, sum=2)]
 
 
 @pytest.mark.parametrize("unit, few", sweep(5, [(unit, few) for unit in SEVERAL for few in (False, True)]))
