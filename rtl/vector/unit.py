@@ -4,6 +4,7 @@ from functools import partial
 
 from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import stream
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hbfp.golden.spec.vector import (
@@ -123,14 +124,11 @@ class Vector(Component):
         word = Signal(word_layout(unit))
         current = Signal(word_layout(unit))
         m.d.comb += word.eq(self.i_program.payload)
-        scalars = Array(Signal(32, name=f"scalar_{n}", reset_less=True) for n in range(SCALARS))
         # the one write port of the scalars
         put = Signal()
         put_index = Signal(4)
         put_value = Signal(32)
-        for n, value in enumerate(scalars):
-            with m.If(put & (put_index == n if n else ~put_index.any())):
-                m.d.sync += value.eq(put_value)
+        scalars = self._scalars(m, put, put_index, put_value)
         length = Signal(range(unit.longest + 1), init=unit.longest)
         legal = self._legal(m, word)
 
@@ -234,6 +232,24 @@ class Vector(Component):
                 several.put(number, place, value)
         return m
 
+    def _scalars(self, m, put, put_index, put_value):
+        """The scalar of a number, as a function of an operand's name and that: flip-flops and their multiplexers, or on
+        an FPGA a memory of LUTs for each operand.
+        """
+        if not self.params.sum:
+            scalars = Array(Signal(32, name=f"scalar_{n}", reset_less=True) for n in range(SCALARS))
+            for n, value in enumerate(scalars):
+                with m.If(put & (put_index == n if n else ~put_index.any())):
+                    m.d.sync += value.eq(put_value)
+            return lambda name, number: scalars[number]
+
+        def scalar(name, number):
+            m.submodules[f"scalars_{name}"] = kept = Memory(shape=32, depth=SCALARS, init=[])
+            write, read = kept.write_port(), kept.read_port(domain="comb")
+            m.d.comb += [write.en.eq(put), write.addr.eq(put_index), write.data.eq(put_value), read.addr.eq(number)]
+            return read.data
+        return scalar
+
     def _legal(self, m, word):
         """Whether a word may be executed; mirrors nothing of the golden model but its contract."""
         unit, bits = self.params, self.i_program.payload
@@ -303,7 +319,7 @@ class Vector(Component):
                     ram.w_addr.eq(end.beat.target_index * beats + line.place),
                     ram.r_addr.eq((current[name] if fetches is None else fetches.number) * beats + beat)]
             m.d.comb += [
-                broadcast.eq(Mux(source == Source.SCALAR, several.scalar(name, current, beat, scalars[number]),
+                broadcast.eq(Mux(source == Source.SCALAR, several.scalar(name, current, beat, scalars(name, number)),
                                  constant)),
                 operand.eq(Mux(source == Source.REGISTER, words[name], Mux(
                     source == Source.STREAM, row.as_value(), broadcast.replicate(unit.lanes)))),
