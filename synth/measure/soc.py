@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hbfp.values import OptionError
 
-from ..tools import nextpnr
+from ..tools import ecp5, nextpnr
 from .whole import Sources
 
 #: Where in the folder of a system its files are, and the list of them.
@@ -34,7 +34,7 @@ def read(folder: Path) -> tuple[str, Sources]:
         pins = (gateware / about["constraints"]).read_bytes()
         options = ("--package", about["package"], "--speed", str(about["speed"]), *nextpnr.ROUTER)
         verilog = "".join(f"read_verilog {name}\n" for name in about["verilog"])
-        return about["device"], Sources(about["top"], files, verilog + _READ, options, pins)
+        return about["device"], Sources(about["top"], files, verilog + _READ, options, pins, ecp5.NARROW)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise OptionError(f"{folder}: is no folder that python -m gen soc has written for a board "
                           f"({type(error).__name__}: {error})") from None

@@ -38,6 +38,8 @@ class Sources:
         For nextpnr, beside that of the device.
     constraints : bytes
         LPF, where pins are a board's.
+    luts : str
+        What Yosys is told of LUTs, :data:`synth.tools.ecp5.NARROW` or nothing.
     chains : dict
         As of :class:`Built`.
     """
@@ -46,6 +48,7 @@ class Sources:
     read: str = "read_verilog -sv unit.v\n"
     options: Sequence[str] = nextpnr.ECP5
     constraints: bytes = b""
+    luts: str = ""
     chains: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
@@ -157,7 +160,8 @@ def map_cells(sources: Sources, budget: int, progress: Callable[[int], object] =
               way: Way = ECP5) -> Mapped:
     """Map a design to the cells of a family; :func:`build` says more."""
     top = sources.top
-    coarse, mapped = (script.format(read=sources.read, top=top) for script in (way.coarse, way.mapped))
+    coarse, mapped = (script.format(read=sources.read, top=top, luts=sources.luts)
+                      for script in (way.coarse, way.mapped))
 
     def flatten(folder):
         for name, data in sources.files.items():

@@ -18,13 +18,16 @@ opt_clean
 dump -n -o muls.il t:$mul
 write_rtlil coarse.il
 """
+#: Of :data:`MAPPED`: no LUTs of more than four inputs, which are several side by side and take so many wires to one
+#: place that nextpnr finds no way for all of a large design.
+NARROW = " -nowidelut"
 #: Multipliers of ``soft.txt`` become carry chains, all others DSP blocks.
 MAPPED = """read_rtlil coarse.il
 read_verilog -lib -specify +/lattice/cells_sim_ecp5.v +/lattice/cells_bb_ecp5.v
 select -set soft -read soft.txt
 techmap -map soft.v @soft
 clean
-synth_ecp5 -top {top} -run coarse:
+synth_ecp5{luts} -top {top} -run coarse:
 opt_clean -purge
 tee -q -o stat.json stat -json
 write_json mapped.json

@@ -49,6 +49,7 @@ def test_what_is_read(folder):
     assert device == "LFE5U-45F" and sources.top == "system" and sources.constraints == b"pins.lpf"
     assert sources.files == {"a.v": b"a.v", "b.v": b"b.v", "rom.init": b"rom.init"}
     assert sources.read.startswith("read_verilog a.v\nread_verilog b.v\n")
+    assert sources.luts == " -nowidelut"
     assert list(sources.options) == ["--package", "CABGA381", "--speed", "6", *nextpnr.ROUTER]
 
 
