@@ -39,6 +39,7 @@ COUNTED = {name: Counted(DESIGNS[name].system, each, DESIGNS[name].tests)
 COUNTED |= {name: Counted(each, (runs.dispatched,)) for name, each in (
     ("its dispatcher", unit(COUNTED["dispatched"].system.dispatch, 1)), ("dispatcher", SMALL),
     ("dispatcher, told late", STAMPED))}
-#: Accelerators as :mod:`hbfp.presets` has them.
-PRESETS = {name: Counted(design_from_values(values, Accelerator), (runs.programs, runs.networks, runs.vectors))
-           for name, values in SYSTEMS.items()}
+#: Accelerators as :mod:`hbfp.presets` has them, which take longer: with fewer corners, and without tests.
+PRESETS = {name: Counted(design_from_values(values, Accelerator), (
+    runs.programs, runs.networks, runs.vectors, runs.functions, runs.told, runs.slaves, runs.numbers, runs.loops,
+    runs.some_corners)) for name, values in SYSTEMS.items()}

@@ -19,15 +19,17 @@ from golden.vector.programs import length, vector
 from hbfp.golden.machine.errors import Fault, MachineError
 from hbfp.golden.machine.machine import Machine
 from hbfp.isa.instructions import BYTES, Instruction, Memory, Opcode, Unit, Wait
-from hbfp.isa.registers import Cause
+from hbfp.isa.registers import Cause, parameters
 from hbfp.program import Program, Region
 from tests.cosim.accelerator import corner_runs, lite, slave, test_dispatched
 from tests.cosim.dispatch.test_check import DEFAULT
 
 #: Instructions of each unit in a program of very many, and the most turns of a loop.
 MANY, TURNS = 1 << 16, (1 << 16) - 1
-#: Plays of ten programs at a slave that does whatever it may, for so many random programs one.
-PLAYS = 25
+#: Plays of ten programs at a slave that does whatever it may, for so many random programs one, and at least so many.
+PLAYS, LEAST = 25, 3
+#: Of the corners of a preset one in so many.
+SOME = 4
 HALT = Instruction(Opcode.HALT, {})
 _ONE = {"count0": 1, "count1": 1, "count2": 1}
 
@@ -46,16 +48,21 @@ def networks(manifest, system, count):
         raise RuntimeError(f"network {next(iter(found.failures))} fails")
 
 
-def corners(manifest, system, _):
+def corners(manifest, system, _, step=1):
     """Each field of each instruction at its ends, and one beyond."""
-    lines = [f"{corner.name}: {line}" for corner, line in corner_runs.run(system, set()) if line]
+    lines = [f"{corner.name}: {line}" for corner, line in corner_runs.run(system, set(), step=step) if line]
     if lines:
         raise RuntimeError(lines[0])
 
 
+def some_corners(*given):
+    """One in :data:`SOME` of them."""
+    corners(*given, step=SOME)
+
+
 def slaves(manifest, system, count):
     """Programs that meet errors, stops, doorbells and resets; the host's bytes."""
-    for seed in range(-(-count // PLAYS)):
+    for seed in range(max(LEAST, -(-count // PLAYS))):
         slave.play(seed, system=system)
     with slave.opened(system, "-O1") as held:
         lite.check(held, system, random.Random(1))
@@ -147,6 +154,43 @@ def vectors(manifest, system, count):
                 continue
             place(program, device.memory)
             assert execute(device, program).cause == cause
+
+
+def told(manifest, system, _):
+    """What the registers say that the machine is."""
+    with _device(manifest, system, 4096) as device:
+        assert {name: read(device, name) for name in parameters(system)} == parameters(system)
+
+
+def functions(manifest, system, _):
+    """Each function of arguments of all powers of two, in each segment of each table."""
+    numbers, lanes, words = np.random.default_rng(2), system.lanes, 64
+    powers, tops, signs = np.meshgrid(np.r_[0:2, 96:160, 253:256], np.arange(64), np.arange(2), indexing="ij")
+    every = (signs << 31 | powers << 23 | tops << 17 | numbers.integers(0, 1 << 17, signs.shape)).astype(np.uint32)
+    every = np.resize(every, -(-every.size // (words * lanes)) * words * lanes)
+    with _device(manifest, system, 1 << 20) as device:
+        for post in system.functions:
+            code = np.array([length(lanes).encode(), vector(to="out", post=post).encode()]
+                            + [length(1).encode()] * (lanes // 2 - 2), np.uint64).tobytes()
+            for data in every.reshape(-1, words * lanes):
+                at = data.nbytes + len(code)
+                program = Program(accelerator=system, limit=-(-2 * at // 4096) * 4096, memory=(
+                    Region(0, data.tobytes()), Region(data.nbytes, code)), instructions=(
+                        Instruction(Opcode.LOAD, _ONE | {"count0": words}),
+                        Instruction(Opcode.LOAD, _ONE | {"memory": Memory.P, "offset": data.nbytes}),
+                        Instruction(Opcode.VECTOR, {"count0": words, "count1": 1, "before": 1, "body": 1,
+                                                    "i0_stride0": 1, "o0_base": words, "o0_stride0": 1},
+                                    (Wait(Unit.LOAD, 2),)),
+                        Instruction(Opcode.STORE, _ONE | {"count0": words, "base": words, "offset": at},
+                                    (Wait(Unit.VECTOR, 1),)), HALT))
+                machine = Machine(program)
+                machine.run()
+                place(program, device.memory)
+                assert execute(device, program).cause is None
+                base, known = room(program)[1], machine.dram.defined[:, 0]
+                assert known.sum() >= 2 * data.size
+                assert np.array_equal(device.memory[base:base + program.limit].view(np.uint32)[known],
+                                      machine.dram.data[known])
 
 
 def late(manifest, system, _):

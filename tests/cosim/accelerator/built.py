@@ -39,9 +39,9 @@ def renewed(device, *timing):
     return device
 
 
-def opened(accelerator=ACCELERATOR):
-    """An accelerator and its manifest; :data:`SIZE` bytes of DRAM."""
+def opened(accelerator=ACCELERATOR, size=SIZE):
+    """An accelerator and its manifest; ``size`` bytes of DRAM."""
     manifest = emit_accelerator(accelerator)
-    memory = np.zeros(SIZE, np.uint8)
+    memory = np.zeros(size, np.uint8)
     return manifest, Device(manifest.verilog, manifest.top, beat=accelerator.beat, memory=memory,
                             burst=accelerator.burst, contexts=accelerator.contexts, level=LEVEL)

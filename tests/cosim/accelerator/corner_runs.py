@@ -38,6 +38,8 @@ EVERY = replace(ACCELERATOR, core=replace(ACCELERATOR.core, sparse=(2, 4), wide=
 SYSTEMS = {"plain": ACCELERATOR, "every": EVERY}
 #: Cycles without progress until what waits for ever is stopped, and cycles in which everything ends.
 WATCHDOG, PATIENCE = 2000, 5_000_000
+#: Bytes of DRAM, for a program and all memories.
+SIZE = 1 << 21
 #: Instructions that are drawn for a cause.
 DRAWN = 1000
 _DONE, _ERROR = 2, 4
@@ -109,7 +111,7 @@ def wrong(device, system, corner, met):
 def run(system, met, *opcodes, chosen=lambda corner: True, step=1):
     """Corners of an accelerator, or every ``step``-th of some opcodes: (corner, what is wrong or None)."""
     found = []
-    with opened(system)[1] as device:
+    with opened(system, SIZE)[1] as device:
         every = [corner for corner in corners(system, *opcodes) if chosen(corner)][::step]
         for corner in track(every, "corners", console=Console(stderr=True), transient=True):
             renewed(device, 20, system.beat)
@@ -120,7 +122,7 @@ def run(system, met, *opcodes, chosen=lambda corner: True, step=1):
 def more(system, met):
     """As :func:`run`, for causes that no corner has met."""
     found = []
-    with opened(system)[1] as device:
+    with opened(system, SIZE)[1] as device:
         for unit in {cause.split(":")[0] for cause in CAUSES - met}:
             for corner in drawn(system, Opcode[unit], DRAWN):
                 fault = expected(system, corner, corner.scenes[0])
