@@ -84,7 +84,7 @@ def test_a_bit_that_turns_round_is_seen(built):
             wrong += differs(device, program, dram) > 0
     assert wrong > 0
     run_to(device, program, 200)
-    limit = state(device, "registers.limit" if device.contexts == 1 else "registers.limit_0")
+    limit = state(device, "registers.limit" if device.contexts == 1 else "registers.limit_value")
     limit.flip(0, program.limit.bit_length() - 1)
     assert device.run(100_000) and ended(device) == (4, Cause.ADDRESS)
 
