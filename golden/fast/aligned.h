@@ -77,12 +77,13 @@ inline void align(const T *a, const Rows &at, const Exponents &ea, int64_t m, co
             for (int i = 0; i < M; i++) {
                 const I fresh = convert<Int>(p[i][n]), step = column + Int(steps[i][ea.block[j]]);
                 Int *const total = sum + (i * N + n) * LANES, *const last = power + (i * N + n) * LANES;
-                I before = {}, shift = step;
-                if (j || more) {
+                const bool first = !j && !more;
+                I before, shift;
+                if (!first) {
                     get(before, total);
                     get(shift, last);
                 }
-                align_one(before, shift, fresh, step);
+                put_or_align(first, before, shift, fresh, step);
                 put(total, before);
                 put(last, shift);
             }

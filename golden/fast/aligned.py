@@ -50,21 +50,26 @@ class Operand(NamedTuple):
 
 
 class Panels(NamedTuple):
-    """An operand (K, N) as products with any others take it: ``packed`` is 2^(guard + 1) times its mantissas."""
+    """An operand (K, N) as products with others of one format take it: ``packed`` is 2^(guard + 1) times its mantissas,
+    where block sums are float32; ``most`` is that of :func:`at_once`.
+    """
     operand: Operand
     packed: np.ndarray
     last: np.ndarray
     guard: int
+    most: int
 
     @classmethod
-    def of(cls, b: Operand, guard: int) -> Self:
-        """Of an operand, for block sums with ``guard`` fraction bits."""
+    def of(cls, b: Operand, other: HBFPFormat, guard: int) -> Self:
+        """Of an operand, for products with operands in the format ``other`` and ``guard`` fraction bits."""
         (k, n), values = b.mantissa.shape, np.ascontiguousarray(b.mantissa)
         last = np.zeros((len(b.last), -(-n // 32) * 32), np.int32)                    # whole panels
         last[:, :n] = b.last
-        packed = scratch.empty((k * (n + 16),))
-        kernels.loaded().hbfp_aligned_pack(values.ctypes.data, k, n, guard, packed.ctypes.data)
-        return cls(b._replace(mantissa=values), packed, last, guard)
+        most = at_once(other, b.fmt, len(last), guard)
+        packed = scratch.empty((k * (n + 16) if most >= 0 else 0,))
+        if packed.size:
+            kernels.loaded().hbfp_aligned_pack(values.ctypes.data, k, n, guard, packed.ctypes.data)
+        return cls(b._replace(mantissa=values), packed, last, guard, most)
 
 
 class Whole(ctypes.Structure):
@@ -104,7 +109,7 @@ class Places(NamedTuple):
 
 def product(x: Blocks, w: Blocks, guard: int) -> np.ndarray:
     """(M, N) float32 of x (M, K) and w (K, N); sums may be anything where a block is invalid."""
-    return multiply(Operand.of(x, 0), Panels.of(Operand.of(w, 1), guard))
+    return multiply(Operand.of(x, 0), Panels.of(Operand.of(w, 1), x.fmt, guard))
 
 
 def multiply(a: Operand, panels: Panels, *, turned: bool = False, places: Places | None = None) -> np.ndarray:
@@ -125,7 +130,7 @@ def multiply(a: Operand, panels: Panels, *, turned: bool = False, places: Places
     places : Places, optional
         Where the rows of ``a`` lie, which then has any shape.
     """
-    b, guard = panels.operand, panels.guard
+    b = panels.operand
     (k, n), side = b.mantissa.shape, a.fmt.terms
     first, terms = products.even_blocks(k, side, 1)
     blocks = len(first)
@@ -137,7 +142,6 @@ def multiply(a: Operand, panels: Panels, *, turned: bool = False, places: Places
                         products.even_rows(m, last_row), products.even_rows(blocks, last_stride))
     m, y = len(places.row), scratch.empty((len(places.row), n))
     a_last, flat = np.ascontiguousarray(a.last, np.int32), np.ascontiguousarray(a.mantissa)
-    most = at_once(a.fmt, b.fmt, blocks, guard)
     flush = kernels.flush_of(a.fmt.subnormals)
 
     def part(low, high):
@@ -145,8 +149,8 @@ def multiply(a: Operand, panels: Panels, *, turned: bool = False, places: Places
             flat.ctypes.data, places.row.ctypes.data + 8 * low, high - low, places.block.ctypes.data, terms.ctypes.data,
             blocks, places.stride, a_last.ctypes.data, places.last_row.ctypes.data + 8 * low,
             places.last_block.ctypes.data, flat.size, panels.packed.ctypes.data, b.mantissa.ctypes.data,
-            panels.last.ctypes.data, n, panels.last.shape[1], guard, most, y.ctypes.data + 4 * low * n,
-            ctypes.addressof(flush))
+            panels.last.ctypes.data, n, panels.last.shape[1], panels.guard, panels.most,
+            y.ctypes.data + 4 * low * n, ctypes.addressof(flush))
     if y.size and k:
         kernels.split(m, m * n * k * 0.05, part, 8)
     else:

@@ -27,7 +27,7 @@ def over_channels(x: torch.Tensor, w: torch.Tensor, fmt: HBFPFormat, w_fmt: HBFP
     if a is None or b is None:
         return None
     places = aligned.Places(rows, blocks, 1, rows // side, blocks // side)
-    return torch.from_numpy(aligned.multiply(a, aligned.Panels.of(b, formats.guard), places=places))
+    return torch.from_numpy(aligned.multiply(a, aligned.Panels.of(b, fmt, formats.guard), places=places))
 
 
 def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, size: Sides, stride: Sides,
@@ -41,7 +41,7 @@ def over_pixels(x: torch.Tensor, g: torch.Tensor, formats: Formats, size: Sides,
     b = aligned.Operand.encoded(array(g), g_fmt, -2)
     if b is None:
         return None
-    panels = aligned.Panels.of(b, formats.guard)
+    panels = aligned.Panels.of(b, fmt, formats.guard)
     rows, taps = unfold.taps(tuple(x.shape), size, stride, dilation)
     y = np.empty((len(taps), c, g.shape[1]), np.float32)
     for i, tap in enumerate(taps):

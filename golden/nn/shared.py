@@ -130,4 +130,4 @@ def _aligned(lines, g, found, formats):
     if a is None or b is None:
         return None
     places = aligned.Places(found.rows, found.blocks, 1, found.rows // side, found.blocks // side)
-    return aligned.multiply(a, aligned.Panels.of(b, formats.guard), places=places)
+    return aligned.multiply(a, aligned.Panels.of(b, formats.x, formats.guard), places=places)

@@ -94,7 +94,7 @@ def _products(last, matrix, parts, formats):
     def multiply(part):
         some = aligned.Operand(_of_taps(right.mantissa, out, part), _of_taps(right.last, out // fmt.terms, part), w_fmt)
         places = aligned.Places(part.rows, part.blocks, 1, part.rows // fmt.terms, part.blocks // fmt.terms)
-        return aligned.multiply(left, aligned.Panels.of(some, formats.guard), places=places)
+        return aligned.multiply(left, aligned.Panels.of(some, fmt, formats.guard), places=places)
     return multiply
 
 
