@@ -73,6 +73,23 @@ def _device(manifest, system, size):
                   burst=system.burst, contexts=system.contexts, timing=Timing(10, system.beat))
 
 
+def _as_golden(device, program, **options):
+    """Runs a program that ends without an error; all words of DRAM that the golden machine knows are there, so many."""
+    machine = Machine(program)
+    machine.run()
+    place(program, device.memory)
+    assert execute(device, program, **options).cause is None
+    base, known = room(program)[1], machine.dram.defined[:, 0]
+    assert np.array_equal(device.memory[base:base + program.limit].view(np.uint32)[known], machine.dram.data[known])
+    return known.sum()
+
+
+def _word(lanes, *instructions):
+    """A word of P with instructions of the vector unit."""
+    code = [each.encode() for each in instructions]
+    return np.array(code + [length(1).encode()] * (lanes // 2 - len(code)), np.uint64).tobytes()
+
+
 def numbers(manifest, system, _):
     """So many instructions that their numbers and counts have upper bits; the last is illegal, and told by its number.
 
@@ -98,10 +115,9 @@ def numbers(manifest, system, _):
 def loops(manifest, system, _):
     """Loops of transfers and of the vector unit of as many turns as they may have, and runs across pages of DRAM."""
     lanes = system.lanes
-    vectors = [length(lanes), vector(to="out")]
     data = np.random.default_rng(0).integers(1, 1 << 30, 4096, np.uint32)
-    code = np.array([each.encode() for each in vectors] + [length(1).encode()] * (lanes // 2 - 2), np.uint64)
-    region, at = (Region(0, data.tobytes()), Region(4 * data.size, code.tobytes())), 4 * data.size
+    at = 4 * data.size
+    region = Region(0, data.tobytes()), Region(at, _word(lanes, length(lanes), vector(to="out")))
     every = [Instruction(Opcode.LOAD, _ONE | {"count0": 64}),
              Instruction(Opcode.LOAD, _ONE | {"memory": Memory.P, "offset": at})]
     waits, far = (Wait(Unit.LOAD, 2),), -(-(4 * at + 8192 * (lanes + 1)) // 4096) * 4096
@@ -122,16 +138,8 @@ def loops(manifest, system, _):
                               (Wait(Unit.LOAD, done[0] + 1),))]
     limit = far + -(-12 * TURNS // 4096) * 4096
     program = Program(accelerator=system, instructions=(*every, HALT), limit=limit, memory=region)
-    machine = Machine(program)
-    machine.run()
     with _device(manifest, system, room(program)[0]) as device:
-        base = room(program)[1]
-        device.memory[:len(program.words())] = np.frombuffer(program.words(), np.uint8)
-        for each in region:
-            device.memory[base + each.address:][:len(each.data)] = np.frombuffer(each.data, np.uint8)
-        assert execute(device, program, watchdog=0).cause is None
-        known = machine.dram.defined[:, 0]
-        assert np.array_equal(device.memory[base:base + limit].view(np.uint32)[known], machine.dram.data[known])
+        _as_golden(device, program, watchdog=0)
 
 
 def vectors(manifest, system, count):
@@ -170,8 +178,7 @@ def functions(manifest, system, _):
     every = np.resize(every, -(-every.size // (words * lanes)) * words * lanes)
     with _device(manifest, system, 1 << 20) as device:
         for post in system.functions:
-            code = np.array([length(lanes).encode(), vector(to="out", post=post).encode()]
-                            + [length(1).encode()] * (lanes // 2 - 2), np.uint64).tobytes()
+            code = _word(lanes, length(lanes), vector(to="out", post=post))
             for data in every.reshape(-1, words * lanes):
                 at = data.nbytes + len(code)
                 program = Program(accelerator=system, limit=-(-2 * at // 4096) * 4096, memory=(
@@ -183,14 +190,7 @@ def functions(manifest, system, _):
                                     (Wait(Unit.LOAD, 2),)),
                         Instruction(Opcode.STORE, _ONE | {"count0": words, "base": words, "offset": at},
                                     (Wait(Unit.VECTOR, 1),)), HALT))
-                machine = Machine(program)
-                machine.run()
-                place(program, device.memory)
-                assert execute(device, program).cause is None
-                base, known = room(program)[1], machine.dram.defined[:, 0]
-                assert known.sum() >= 2 * data.size
-                assert np.array_equal(device.memory[base:base + program.limit].view(np.uint32)[known],
-                                      machine.dram.data[known])
+                assert _as_golden(device, program) >= 2 * data.size
 
 
 def late(manifest, system, _):
