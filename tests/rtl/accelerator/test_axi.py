@@ -73,12 +73,13 @@ def within_a_cycle(component, kinds=BOXES):
     return found
 
 
-@pytest.mark.parametrize("contexts", sweep(2, [2, 1]))
-def test_no_output_follows_from_an_input_of_its_cycle(contexts):
+@pytest.mark.parametrize("contexts, options", sweep(3, [(2, {"dispatch": 16, "dispatch_ring": True}), (2, {}),
+                                                        (1, {"parity": True})]))
+def test_no_output_follows_from_an_input_of_its_cycle(contexts, options):
     core = Design(rows=8, depth=8, format=HBFPFormat(block=(1, 8), mantissa=4))
     sizes = {f"{name}_words": 64 * contexts ** 2 for name in "vxwp"}
     found = within_a_cycle(Top.of(Accelerator(core=core, reads=3, burst=6, row_words=2, vector_rows=2,
-                                              contexts=contexts, **sizes)))
+                                              contexts=contexts, **sizes, **options)))
     assert {name: inputs for name, inputs in found.items() if name.startswith((LITE, FULL, "interrupt"))} == {}
 
 
