@@ -1,6 +1,6 @@
 """What laws see in ports and registers: fields, numbers, queues, and bits of bursts that are under way."""
 
-from z3 import UGT, ULE, ULT, And, BitVecVal, BoolVal, Concat, Extract, If, Implies, Not, Or, ZeroExt, is_bool
+from z3 import UGT, ULE, ULT, And, BitVecVal, BoolVal, Concat, Extract, If, Implies, Not, Or, SignExt, ZeroExt, is_bool
 
 #: Bits of small counts.
 COUNT = 8
@@ -113,6 +113,55 @@ class Queue:
             "head": And(then.valid == Or(reads, And(self.valid, Not(pop))),
                         then.head == If(reads, chosen(self.contents, self.first), self.head)),
         }
+
+
+class Loops:
+    """Nested :class:`~rtl.accelerator.loops.Loops` in a state, the innermost first.
+
+    Parameters
+    ----------
+    now : namespace
+        Of a :class:`~tests.formal.prove.Step`.
+    counts : list of z3.BitVecRef
+        Turns of each.
+
+    Attributes
+    ----------
+    ends : list of z3.BoolRef
+        Whether each is in its last turn.
+    last : z3.BoolRef
+        Whether all are.
+    """
+
+    def __init__(self, now, counts):
+        self.counters = [vars(now)[f"loop_count{n}"] for n, _ in enumerate(counts)]
+        self.ends = [number(counter, counter.size() + 1) + 1 == number(count, counter.size() + 1)
+                     for counter, count in zip(self.counters, counts, strict=True)]
+        self.last, self._now = And(*self.ends), now
+
+    def turns(self, then, start, step):
+        """Laws by name: a loop goes on, or begins anew, when all inside it are in their last turn."""
+        return {f"loop {n}": vars(then)[f"loop_count{n}"] == If(start, 0, If(
+            And(step, *self.ends[:n]), If(self.ends[n], 0, counter + 1), counter))
+            for n, counter in enumerate(self.counters)}
+
+    def follows(self, then, name, begin, strides, start, step):
+        """A law: a number is ``begin`` at the start and grows by ``strides[n]``, as wide, when loop n goes on.
+
+        A stride is None where the number is again what it was when the loop began. Registers of the number when a
+        round of loop n began are ``name`` with n, or with that of the loop outside it which begins it alike.
+        """
+        places = [n for n, stride in enumerate(strides) if stride is not None or n + 1 == len(strides)]
+        now, after = ({n: vars(state)[f"{name}{n}"] for n in places} for state in (self._now, then))
+        grown = [(And(*self.ends[:n], Not(self.ends[n])), now[min(place for place in places if place >= n)] + (
+            0 if stride is None else stride)) for n, stride in enumerate(strides)]
+        return And(*(after[place] == If(start, begin, If(step, first(grown[place:], value), value))
+                     for place, value in now.items()))
+
+
+def signed(value, bits):
+    """A signed number of so many bits."""
+    return SignExt(bits - value.size(), value)
 
 
 def always_of_pieces(pieces, legal, beats, done):
