@@ -14,9 +14,10 @@ from rtl.lib import layout
 from rtl.lib.fifo import Fifo
 from tests.mutate import __main__ as mutate
 from tests.mutate import text
+from tests.mutate.emitted import NUMBER, in_itself
 from tests.mutate.live import Modules
-from tests.mutate.netlist import NO_CHANGE, Mutant, Netlist
-from tests.mutate.parts import PARTS
+from tests.mutate.netlist import ALL, NO_CHANGE, PORT, Mutant, Netlist
+from tests.mutate.parts import PARTS, Part
 from tests.mutate.reasons import REASONS, reason
 
 TEXT = '''"""No change here: 1 + 2."""
@@ -99,6 +100,26 @@ def test_what_changes_nothing_is_proved():
     assert verdicts == {"inv": False, "const0": True, "const1": False}
 
 
+def test_a_part_is_its_first_kind_and_what_it_has_in_it():
+    queue = Netlist(Fifo(3, 3))
+    (memory,) = queue.uses[queue.top]
+    assert queue.modules(("fifo",)) == [queue.top] and queue.modules(("fifo", ALL)) == [queue.top, memory]
+    assert queue.modules(("ram",)) == [memory] and queue.modules(("r[a-z]+", "fifo")) == [memory]
+    every, some = (Part(("fifo", ALL), (), without=name).drawn(queue, 1000, 0) for name in ("", "rtl/lib/fifo.py"))
+    assert {each.module for each in every} == {queue.top, memory} and 0 < len(some) < len(every)
+    assert not any(each.source.startswith("rtl/lib/fifo.py:") for each in some)
+
+
+def test_text_that_changes_in_itself_has_the_ports_of_the_design():
+    queue = Netlist(Fifo(3, 3))
+    text = queue.verilog(queue.drawn(("fifo",), 3, 0))
+    own = in_itself(text, queue.top)
+    ports = re.compile(rf"module {queue.top}\((.*?)\);")
+    assert ports.search(text)[1].split(", ") == [*ports.search(own)[1].split(", "), PORT]
+    assert text.count(f"{PORT} == ") == own.count(f"{PORT} == ") >= 3 and NUMBER not in text
+    assert len(re.findall(rf"reg \[15:0\] {PORT};\n  initial {PORT} = .*{NUMBER}", own)) == 1
+
+
 def test_changes_of_a_module_act_where_it_is_loaded(monkeypatch):
     """And one that is folded away is none."""
     monkeypatch.setattr(layout.index, "__code__", layout.index.__code__)    # is put back
@@ -143,19 +164,25 @@ def test_tests_judge_changes_of_lines_that_they_reach(tmp_path):
 FEW = """
 import sys
 from tests.cosim.accelerator.built import ACCELERATOR
-from tests.mutate import __main__, parts
+from tests.mutate import __main__, emitted, parts
 test = "tests/rtl/accelerator/test_accelerator.py::test_"
-parts.DESIGNS["one context"] = parts.Programs(ACCELERATOR, *(test + name for name in (
+parts.DESIGNS["one context"] = emitted.Emitted("accelerator", ACCELERATOR, *(test + name for name in (
     "what_is_wrong_has_its_cause_and_number", "transfers_are_those_of_the_golden_machine",
     "random_programs_are_those_of_the_golden_machine", "memory_may_lie_at_any_address", "bus_errors")))
 sys.exit(__main__.main(sys.argv[1:]))
 """
 
 
+#: Parts that are judged in longer tests.
+LONG = [name for name, part in PARTS.items() if {"programs", "pods"} & set(part.designs)]
+
+
 @pytest.mark.cosim
-def test_some_changes_of_every_part_are_seen(tmp_path):
+@pytest.mark.parametrize("parts", [
+    [name for name in PARTS if "dispatched" not in name and name not in ("lowering", *LONG)],
+    pytest.param(LONG, marks=pytest.mark.slow)], ids=["some", "others"])
+def test_some_changes_of_every_part_are_seen(tmp_path, parts):
     out = tmp_path / "found.json"
-    parts = [name for name in PARTS if "dispatched" not in name and name != "lowering"]
     done = subprocess.run([sys.executable, "-c", FEW, *parts, "--count", "1", "--json", str(out)], cwd=files.ROOT,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -22,8 +22,9 @@ from hbfp import files
 from tests.test_mirror import MODULES
 
 from . import text
+from .emitted import Emitted
 from .netlist import NO_CHANGE, Mutant
-from .parts import DESIGNS, PARTS, Programs, Words
+from .parts import DESIGNS, PARTS, Words
 
 #: What came of a change: a test failed; none did, and it is proved to change nothing, or not.
 VERDICTS = SEEN, EQUAL, SURVIVED = "seen", "equal", "survived"
@@ -64,14 +65,14 @@ def changes(parts: list[str], count: int, seed: int) -> dict[str, dict[str, list
         for number, design in enumerate(designs):
             share = (count + len(designs) - 1 - number) // len(designs)
             if share:
-                found.setdefault(design, {})[part] = DESIGNS[design].netlist.drawn(PARTS[part].kinds, share, seed)
+                found.setdefault(design, {})[part] = PARTS[part].drawn(DESIGNS[design].netlist, share, seed)
     return found
 
 
-def by_law(design: Programs | Words, test: ModuleType | SimpleNamespace, mutant: Mutant) -> None:
+def by_law(design: Emitted | Words, test: ModuleType | SimpleNamespace, mutant: Mutant) -> None:
     """Judge a change by the laws that a test has of its module.
 
-    There is no verdict if they hold and it may be another one, nor if it has lost a register of which laws are.
+    It is as it was if they hold and it may be another one, and if it has lost a register of which laws are.
     """
     step, plain = (design.netlist.step(words, mutant.module) for words in (mutant.words, NO_CHANGE))
     try:
@@ -87,16 +88,19 @@ def by_law(design: Programs | Words, test: ModuleType | SimpleNamespace, mutant:
 def judged(name: str, parts: dict[str, list[Mutant]], console: Console) -> list[tuple[Kept, str, Mutant]]:
     """Judge the changes of a design; those that are to be proved equal, with their part."""
     kept, every = Kept(name), [(part, mutant) for part, mutants in parts.items() for mutant in mutants]
-    open_ = [(part, mutant) for part, mutant in every if not kept.recall(mutant)]
-    for part, mutant in track(open_, f"{name}, laws", console=console, transient=True):
-        if test := PARTS[part].of_laws(mutant.module):
+    for _, mutant in every:
+        kept.recall(mutant)
+    for part, mutant in track([each for each in every if each[1].verdict in ("", LEFT)], f"{name}, laws",
+                              console=console, transient=True):
+        before, test = mutant.verdict, PARTS[part].of_laws(mutant.module)
+        if test:
             by_law(DESIGNS[name], test, mutant)
-            if mutant.verdict:
-                kept.keep(mutant)
-    open_ = [(part, mutant) for part, mutant in open_ if not mutant.verdict]
+        if mutant.verdict != before:
+            kept.keep(mutant)
+    open_ = [mutant for _, mutant in every if not mutant.verdict]
     if open_:
-        judge = DESIGNS[name].judges([mutant for _, mutant in open_])
-        for number, (_, mutant) in enumerate(track(open_, name, console=console, transient=True), 1):
+        judge = DESIGNS[name].judges(open_)
+        for number, mutant in enumerate(track(open_, name, console=console, transient=True), 1):
             mutant.test = judge(number)
             mutant.verdict = SEEN if mutant.test else LEFT
             kept.keep(mutant)

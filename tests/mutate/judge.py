@@ -18,14 +18,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
 import pytest
+from _pytest.config import _prepareconfig
 
 _CACHED = type(functools.lru_cache(int))
 #: Words of pytest for all runs.
-WORDS = ("-q", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist")
+WORDS = ("-q", "-s", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist")
 #: A run, and a test, may take so many times what one without a change takes, but so many seconds at least.
 TIMES, LEAST = 3, 60
-#: The status of a process that has not come to its tests.
-NOT_BEGUN = 9
+#: The status of a process that has not come to its tests, and of one that ends amid one.
+NOT_BEGUN, WITHIN = 9, 8
 #: Bytes of addresses that a run may have.
 MEMORY = 6 << 30
 #: Tests that go first, whatever their file; the others keep their order.
@@ -54,13 +55,12 @@ class _Watch:
         self.usually = usually
         self.files, self.lines, self.here = set(files), defaultdict(set), set()
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items):
-        if self.order:
-            items[:] = [item for item in items if self.order(item.nodeid) < math.inf]
-            first = sorted(items, key=lambda item: self.order(item.nodeid))[:self.first]
-            first = [item for item in first if self.order(item.nodeid) < 0]
-            items[:] = first + [item for item in items if item not in first]
+    def chosen(self, items):
+        """Tests that run, in their order."""
+        items = [item for item in items if self.order(item.nodeid) < math.inf]
+        first = sorted(items, key=lambda item: self.order(item.nodeid))[:self.first]
+        first = [item for item in first if self.order(item.nodeid) < 0]
+        return first + [item for item in items if item not in first]
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item):
@@ -89,6 +89,16 @@ class _Watch:
             self.failed = report.nodeid
 
 
+def _collected(tests):
+    """A session of pytest that has found its tests, as :func:`pytest.main` has when it begins to run them."""
+    config = _prepareconfig([*WORDS, *tests])
+    session = pytest.Session.from_config(config)
+    config._do_configure()
+    config.hook.pytest_sessionstart(session=session)
+    config.hook.pytest_collection(session=session)
+    return session
+
+
 class Judge:
     """Tests that judge changes, one after the other.
 
@@ -112,6 +122,8 @@ class Judge:
             status = pytest.main([*WORDS, *self.tests], [watch])
         if status:
             raise RuntimeError(f"{watch.failed or said.getvalue()} fails without a change")
+        with contextlib.redirect_stdout(said):
+            self.session = _collected(self.tests)
         self.seconds, self.lines = watch.seconds, watch.lines
         self.limit, self.runs = max(LEAST, TIMES * (time.monotonic() - start)), set(watch.seconds)
 
@@ -149,10 +161,10 @@ class Judge:
             return "no end"
         if os.WIFSIGNALED(status):
             return f"signal {os.WTERMSIG(status)}"
-        if os.WEXITSTATUS(status) == pytest.ExitCode.INTERNAL_ERROR:    # as where there is no memory left
+        if os.WEXITSTATUS(status) == WITHIN:    # as where there is no memory left
             return failed or "internal error"
-        if os.WEXITSTATUS(status) not in (0, 1):
-            raise RuntimeError(f"pytest ends with status {os.WEXITSTATUS(status)}")
+        if os.WEXITSTATUS(status):
+            raise RuntimeError(f"a change is not judged: status {os.WEXITSTATUS(status)}")
         self.seen[failed] += bool(failed)
         return failed
 
@@ -166,8 +178,15 @@ class Judge:
             os.dup2(nothing, 1)
             os.dup2(nothing, 2)
             watch = _Watch(self._order, first=len(self.seconds) if self.lines else FIRST, usually=self.seconds)
-            status = int(pytest.main(["-x", *WORDS, *self.tests], [watch]))
+            status, config = WITHIN, self.session.config
+            config.pluginmanager.register(watch)
+            items = watch.chosen(self.session.items)
+            for item, following in zip(items, [*items[1:], None], strict=True):
+                config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if watch.failed:
+                    break
             os.write(pipe, watch.failed.encode())
+            status = 0
         finally:
             sys.stdout.flush()
             os._exit(status)

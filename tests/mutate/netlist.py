@@ -9,7 +9,7 @@ import random
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 
 from cosim.simulate.verilator import build_library
@@ -20,10 +20,14 @@ from tests.formal.prove import Step, answer
 
 #: The port with the number, and its bits.
 PORT, BITS = "mutant", 16
+#: Of models: their optimisation, and options of Verilator, which warns of Yosys's text, not of ours.
+LEVEL, TOLERANT = "-O1", ("-Wno-lint", "-Wno-fatal")
 #: Changes that are drawn of a part, of which the first ones are taken: more are the same ones and others.
 MOST = 2000
 #: Cycles of the induction by which sequences are proved, and the seconds that a solver may take.
 STEPS, PATIENCE = 4, 20
+#: The kind of every module.
+ALL = "*"
 #: Yosys's words for none.
 NO_CHANGE = "select -none"
 #: From what Amaranth writes to cells whose bits can change, which have names of their own from then on.
@@ -47,8 +51,8 @@ class Mutant:
 
 
 def is_kind(kind: str, module: str) -> bool:
-    """Whether a module's name begins with the word of a kind of parts."""
-    return re.match(rf"(hbfp_)?{kind}(_[a-z]+\d|$)", module) is not None
+    """Whether a module's name begins with the words of a kind of parts, an expression."""
+    return kind == ALL or re.match(rf"(hbfp_)?{kind}(_[a-z]+\d|$)", module) is not None
 
 
 def _named(module):
@@ -98,11 +102,14 @@ class Netlist:
             yield folder
 
     def modules(self, kinds: tuple[str, ...]) -> list[str]:
-        """Modules of a part: that of its first kind, and those of the others that it has in it."""
-        def of(kind, names):
-            return [name for name in names if is_kind(kind, name)]
-        first = of(kinds[0], self.uses)
-        return [*first, *(name for kind in kinds[1:] for each in first for name in of(kind, self.uses[each]))]
+        """Modules of a part: those of its first kind, and those of the others that they have in them."""
+        first = [name for name in self.uses if is_kind(kinds[0], name)]
+        inside = dict.fromkeys(name for each in first for name in self._inside(each))
+        return [*first, *(name for kind in kinds[1:] for name in inside if is_kind(kind, name))]
+
+    def _inside(self, module):
+        """Modules in one, each before those in it."""
+        return dict.fromkeys(name for part in self.uses[module] for name in (part, *self._inside(part)))
 
     def drawn(self, kinds: tuple[str, ...], count: int, seed: int) -> list[Mutant]:
         """Changes of a part, drawn by a seed; clocks stay."""
@@ -120,17 +127,21 @@ class Netlist:
                 found.setdefault(words, Mutant(words, re.search(r"-module \\?(\S+)", line)[1], (sources or [""])[-1]))
         return list(found.values())[:count]
 
-    def library(self, mutants: list[Mutant], sources: dict[str, str], options: tuple[str, ...] = ()) -> Path:
-        """A Verilated model in which any one of the changes may act, linked with C++ that sets the port :data:`PORT`.
-
-        ``sources`` and ``options`` are those of :func:`cosim.simulate.verilator.build_library`.
-        """
+    def verilog(self, mutants: list[Mutant]) -> str:
+        """Text in which any one of the changes may act: that whose number is at the port :data:`PORT`."""
         acting = [f"{mutant.words} -ctrl {PORT} {BITS} {number}" for number, mutant in enumerate(mutants, 1)]
         with self._folder() as folder:
             yosys.run(folder, _READ.format(self.top), *acting, "opt_clean", "write_verilog -norename -noattr design.v")
-            # Warnings are of Yosys's text, not of ours.
-            return build_library(folder / "design.v", self.top, sources, level="-O1",
-                                 verilate=(*options, "-Wno-lint", "-Wno-fatal"))
+            return (folder / "design.v").read_text()
+
+    def library(self, mutants: list[Mutant], sources: dict[str, str]) -> Path:
+        """A Verilated model of :meth:`verilog`, linked with C++ that sets its port.
+
+        ``sources`` are those of :func:`cosim.simulate.verilator.build_library`.
+        """
+        with files.scratch() as folder:
+            files.write(folder / "design.v", self.verilog(mutants))
+            return build_library(folder / "design.v", self.top, sources, level=LEVEL, verilate=TOLERANT)
 
     @cache    # noqa: B019 - of few netlists, which live as long as the process
     def step(self, words: str, module: str) -> Step:
@@ -140,11 +151,6 @@ class Netlist:
                       "write_smt2 -stbv -wires top.smt2")
             return Step((folder / "top.smt2").read_text())
 
-    @cached_property
-    def _users(self):
-        """Module -> those that have it in them."""
-        return {name: [user for user, parts in self.uses.items() if name in parts] for name in self.uses}
-
     def equal(self, mutant: Mutant, kinds: tuple[str, ...]) -> bool:
         """Whether a change is proved to change nothing at the ports of its module, or of the part that has it in it.
 
@@ -152,7 +158,7 @@ class Netlist:
         registers, which begin alike. Then as sequences from the initial values on, by induction.
         """
         first = self.modules(kinds[:1])
-        places = [mutant.module] + [user for user in self._users[mutant.module] if user in first]
+        places = [mutant.module] + [user for user in first if mutant.module in self._inside(user)]
         return any(self._equal(mutant, place) for place in places)
 
     def _equal(self, mutant, whole):

@@ -4,56 +4,70 @@ import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
-from cosim.accelerator import device
 from cosim.dispatch import check
 from cosim.manifest import Manifest
 from cosim.simulate.player import Player
-from gen.tops import make_top
 from golden.spec.dispatch import DispatchUnit
 from hbfp import files, generator
 from hbfp.manifest import Port
+from hbfp.options import pods_from_values
 from hbfp.system import Accelerator
 from rtl.dispatch.dispatcher import Dispatcher
 from tests.cosim.accelerator.built import ACCELERATOR, DISPATCHED
 from tests.cosim.dispatch import test_check
+from tests.cosim.pods import test_check as test_pods
 from tests.formal import (
     test_ages,
     test_choice,
     test_control,
+    test_counters,
     test_dispatcher,
+    test_drain,
     test_fetch,
     test_front,
     test_load,
+    test_multiply,
+    test_queue,
     test_reader,
+    test_registers,
     test_report,
     test_ring,
     test_store,
     test_tally,
     test_walk,
+    test_weights,
     test_writer,
 )
 from tests.rtl.accelerator import test_issue
 
 from . import text
+from .emitted import Emitted
 from .judge import Judge
 from .live import Modules
-from .netlist import BITS, PORT, Mutant, Netlist, is_kind, netlist
+from .netlist import ALL, BITS, MOST, PORT, Mutant, Netlist, is_kind, netlist
 
 
 @dataclass(frozen=True)
 class Part:
     """A part: the first words of its modules' names, that of the part before those in it; designs that have it.
 
-    ``laws`` has tests of laws by the first words of a module's name, which are asked before others are.
+    ``laws`` has tests of laws by the first words of a module's name. What a file ``without`` says in it is no part.
     """
     kinds: tuple[str, ...]
     designs: tuple[str, ...]
     laws: dict[str, ModuleType | SimpleNamespace] = field(default_factory=dict)
+    without: str = ""
+
+    def drawn(self, netlist: Netlist | Modules, count: int, seed: int) -> list[Mutant]:
+        """Changes of it in a design, drawn by a seed."""
+        if not self.without:
+            return netlist.drawn(self.kinds, count, seed)
+        return [each for each in netlist.drawn(self.kinds, MOST, seed)
+                if not each.source.startswith(f"{self.without}:")][:count]
 
     def of_laws(self, module: str) -> ModuleType | SimpleNamespace | None:
         """The test that has laws of a module."""
@@ -67,53 +81,25 @@ _LAWS = {"control": {"control": test_control}, "reader": {"reader": test_reader}
          "store": {"store": test_store, "walk": test_walk.STORES},
          "dispatcher": {"dispatch": test_dispatcher, "dispatch_ages": test_ages, "dispatch_choice": test_choice,
                         "dispatch_report": test_report, "dispatch_tally": test_tally},
+         "queue": {"queue": test_queue}, "multiply": {"multiply": test_multiply},
+         "drain": {"drain_to_v": test_drain}, "weights": {"feed_weights": test_weights},
+         "registers": {"registers": test_registers}, "counters": {"counters": test_counters},
          "ring": {"ring": test_ring}, "front": {"front": test_front}}
+#: Parts with all that is in them.
+_WHOLE = {"queue": "queue", "multiply": "multiply", "drain": "drain_to_v", "convert": "convert",
+          "weights": "feed_weights", "vector": "vector_on_v", "registers": "registers", "counters": "counters",
+          "memories": "[vxwp]_memory", "core": r"m\d+_\S+_array"}
 #: Of the lowering, what has tests of its own, and models that are lowered in tests.
 _APART = "training", "random_networks", "zoo", "bert", "picture", "command", "serving", "job", "alone", "fitting"
 PARTS = {name: Part((name, *within), ("one context",), _LAWS.get(name, {})) for name, within in _KINDS.items()} | {
+    name: Part((kind, ALL), ("programs",), _LAWS.get(name, {})) for name, kind in _WHOLE.items()} | {
+    "issue": Part(("issue",), ("programs",), without="rtl/accelerator/legal.py"),
+    "pods": Part((r"m\d+_\S+_pods\d+_\S+", ALL), ("pods",)),
     "legality": Part(("decode",), ("decode", "decode, wide")),
     "lowering": Part((), ("lowering",)),
     "dispatcher": Part(tuple(_LAWS["dispatcher"]), ("dispatcher", "dispatcher, told late"), _LAWS["dispatcher"])} | {
     f"dispatched_{name}": Part((name,), ("dispatched",), _LAWS.get(name, {})) for name in (
         "control", "reader", "fetch", "ring", "front")}
-
-
-class Programs:
-    """An accelerator, judged by the tests of ``make test`` that run on its Verilog.
-
-    Parameters
-    ----------
-    system : Accelerator
-    tests : str
-        Files of the checkout, or single tests.
-    """
-
-    def __init__(self, system: Accelerator, *tests: str) -> None:
-        self.system, self.tests = system, tests
-
-    @property
-    def netlist(self) -> Netlist:
-        """Of the whole accelerator."""
-        return netlist(make_top, "accelerator", self.system)
-
-    def judges(self, mutants: list[Mutant]) -> Callable[[int], str]:
-        """From the number of a change to the test that saw it, or nothing."""
-        folder = Path(device.__file__).parent
-        library = self.netlist.library(mutants, {
-            "driver.h": (folder / "driver.cpp").read_text(), "dram.h": (folder / "dram.h").read_text(),
-            "ports.h": f"#define BEAT {self.system.beat}\n#define TRACE 1\n#define CONTEXTS {self.system.contexts}\n",
-            "select.cpp": '#include "driver.h"\nextern "C" API void sim_select(Simulation* sim, uint32_t number) '
-                          f"{{ sim->top.{PORT} = number; }}\n"}, device.VERILATE)
-        acts = [0]
-        opens = device.Device._open
-
-        def opened(self, *arguments):
-            opens(self, *arguments)
-            self._library.sim_select.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
-            self._library.sim_select(self._handle, acts[0])
-        device.Device._built, device.Device._open = lambda *_, **__: library, opened
-        judge = Judge(self.tests)
-        return lambda number: judge.judge(partial(acts.__setitem__, 0, number))
 
 
 class Words:
@@ -149,7 +135,7 @@ void check(uint32_t number, const uint32_t* words, uint32_t count, uint8_t* wron
         return netlist(test_issue.Decode, self.system)
 
     def judges(self, mutants: list[Mutant]) -> Callable[[int], str]:
-        """As :meth:`Programs.judges`."""
+        """As :meth:`.emitted.Emitted.judges`."""
         words = test_issue.words(np.random.default_rng(1), 2000) + test_issue.turned(self.system)
         expected = np.array([not test_issue.legal(word, self.system) for word in words], np.uint8)
         given = np.frombuffer(b"".join(word.to_bytes(64, "little") for word in words), np.uint32)
@@ -182,7 +168,7 @@ class Played:
         return netlist(Dispatcher.made, self.system)
 
     def judges(self, mutants: list[Mutant]) -> Callable[[int], str]:
-        """As :meth:`Programs.judges`."""
+        """As :meth:`.emitted.Emitted.judges`."""
         changed = self.netlist
 
         class Changed(Player):
@@ -226,7 +212,7 @@ class Live:
         return sorted({test for module in self.netlist.modules for test in text.tests_of(module)})
 
     def judges(self, mutants: list[Mutant]) -> Callable[[int], str]:
-        """As :meth:`Programs.judges`; what never ends is seen, too."""
+        """As :meth:`.emitted.Emitted.judges`; what never ends is seen, too."""
         judge = Judge(self.tests, [str(files.ROOT / module) for module in self.netlist.modules])
 
         def judged(number):
@@ -237,12 +223,19 @@ class Live:
 
 #: Designs by name.
 DESIGNS = {
-    "one context": Programs(ACCELERATOR, *(f"tests/rtl/accelerator/{name}.py" for name in (
+    "one context": Emitted("accelerator", ACCELERATOR, *(f"tests/rtl/accelerator/{name}.py" for name in (
         "test_accelerator", "test_watch_dog")), "tests/cosim/accelerator/test_host.py",
         "tests/cosim/command/test_words.py::test_words"),
-    "dispatched": Programs(DISPATCHED, "tests/cosim/accelerator/test_contexts.py",
+    "programs": Emitted("accelerator", ACCELERATOR, "tests/cosim/accelerator/test_host.py",
+                        "tests/cosim/accelerator/test_corners.py::test_some_on_the_verilog",
+                        *(f"tests/rtl/accelerator/test_accelerator.py::test_{name}" for name in (
+                            "random_programs_are_those_of_the_golden_machine", "registers_are_those_of_the_map",
+                            "a_queue_waits_for_all_that_is_waited_for", "what_is_wrong_has_its_cause_and_number",
+                            "what_an_error_cuts_short_leaves_no_trace", "doorbell_stop_and_reset"))),
+    "dispatched": Emitted("accelerator", DISPATCHED, "tests/cosim/accelerator/test_contexts.py",
                            "tests/cosim/accelerator/test_dispatched.py",
                            "tests/cosim/accelerator/test_descriptors.py"),
+    "pods": Emitted("pods", pods_from_values(test_pods.SMALL), "tests/cosim/pods/test_check.py"),
     "dispatcher": Played(check.SMALL), "dispatcher, told late": Played(check.STAMPED),
     "lowering": Live(Modules("golden/lower", *_APART)),
     "decode": Words(test_issue.SYSTEM), "decode, wide": Words(test_issue.WIDE),
