@@ -21,7 +21,7 @@ _NARROW = 64
 #: Bits from which on a law is asked by itself: with others it takes a solver far longer.
 _WIDE = 300
 #: Passes after which memories are registers.
-_REGISTERS = "opt_clean; memory_collect; memory_map; opt; dffunmap; opt_clean"
+REGISTERS = "opt_clean; memory_collect; memory_map; opt; dffunmap; opt_clean"
 
 
 def smt(component, name):
@@ -73,7 +73,7 @@ def reachable(component, name, port, steps, seconds=600):
     TimeoutError
         If the solver gives no answer within ``seconds``.
     """
-    lines = [_model(component, name, _REGISTERS)]
+    lines = [_model(component, name, REGISTERS)]
     for step in range(steps + 1):
         lines += [f"(declare-const s{step} |top_s|)", f"(assert (not (|top_n rst| s{step})))",
                   f"(assert (|top_t| s{step - 1} s{step}))" if step else "(assert (|top_i| s0))"]
@@ -96,13 +96,14 @@ class Laws:
         What holds in every state that is reached, of ``now``; to be proved, too, by induction.
     given : list of z3.BoolRef
         What inputs keep to.
-    kept : tuple of str
-        Registers that a reset leaves as they are, beside memories.
+    kept : tuple of str, or None
+        Registers that a reset leaves as they are, beside memories. None: it is not asked what each register is after
+        a reset, only that what always holds does then.
     """
     laws: dict
     always: dict = field(default_factory=dict)
     given: list = field(default_factory=list)
-    kept: tuple = ()
+    kept: tuple | None = ()
 
 
 class Step:
@@ -140,12 +141,17 @@ class Step:
         """The cycle of a component; memories are registers. Parts in it have the names of their ports."""
         emitter = Emitter()
         top = emitter.convert(component)
-        return cls(_written("\n".join(netlists(emitter)), top, top, _REGISTERS))
+        return cls(_written("\n".join(netlists(emitter)), top, top, REGISTERS))
+
+    def is_input(self, name):
+        """Whether a signal is an input."""
+        return self._kinds.get(name) == "input"
 
     def _asked(self, laws):
         """What is asked: SMT-LIB of what is assumed, and of each law by its name."""
         after = [(getattr(self.now, name), getattr(self.then, name)) for name in vars(self.now)]
-        steps = laws.laws | {f"always: {name}": z3.substitute(law, *after) for name, law in laws.always.items()}
+        always = {name: z3.substitute(law, *after) for name, law in laws.always.items()}
+        steps = laws.laws | {f"always: {name}": law for name, law in always.items()}
         assumed = "".join(f"(assert {_text(law)})" for law in [
             z3.Not(self.now.rst), *laws.given, *laws.always.values()])
         texts, widths = ({name: find(law) for name, law in steps.items()} for find in (_text, _widest))
@@ -153,9 +159,10 @@ class Step:
                    for low, high in ((-1, _NARROW), (_NARROW, _WIDE))),
                  *((assumed, {name: text}) for name, text in texts.items() if widths[name] > _WIDE),
                  ("(assert (|top_i| s0))", {f"first: {name}": _text(law) for name, law in laws.always.items()}),
-                 ("(assert |now rst|)", {f"reset: {name}": f"(= |then {name}| {value})"
-                                         for name, value in self._begin.items()
-                                         if name not in laws.kept and "memory." not in name})]
+                 ("(assert |now rst|)", {f"reset: {name}": _text(law) for name, law in always.items()}
+                  if laws.kept is None else {
+                      f"reset: {name}": f"(= |then {name}| {value})" for name, value in self._begin.items()
+                      if name not in laws.kept and "memory." not in name})]
         return [(assumed, these) for assumed, these in asked if these]
 
     def holds(self, laws, seconds=60):
