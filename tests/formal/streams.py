@@ -99,8 +99,9 @@ class System:
         return {*self.streams, *(name for name, text in self._emitter.texts.items()
                                  if isinstance(self.cells[name], Ram) or not _CLOCKED.search(text))}
 
-    def cuts(self, names):
-        """The cycles of some modules: name -> :class:`Cut`."""
+    def cuts(self, names, least=True):
+        """The cycles of some modules: name -> :class:`Cut`; with the ``least`` of ports, those of streams and of a bit.
+        """
         lines = ["read_rtlil all.il", "proc", "design -save all"]
         for name in names:
             ports = {"__".join(map(str, path)): value for path, _, value in self.cells[name].signature.flatten(
@@ -110,8 +111,8 @@ class System:
                             if port in offered or len(Value.cast(value)) == 1)
             black = " ".join(sorted(set(self.parts(name).values())))
             lines += ["design -load all", *([f"blackbox {black}"] if black else []), f"hierarchy -top {name}",
-                      f"rename {name} top", "flatten", f"delete -port top/o:* {kept}", "opt_clean",
-                      "expose -evert -sep . top/c:*", REGISTERS, f"write_smt2 -stbv -wires {name}.smt2"]
+                      f"rename {name} top", "flatten", *([f"delete -port top/o:* {kept}"] if least else []),
+                      "opt_clean", "expose -evert -sep . top/c:*", REGISTERS, f"write_smt2 -stbv -wires {name}.smt2"]
         with files.scratch() as folder:
             (folder / "all.il").write_text("\n".join(netlists(self._emitter)))
             yosys.run(folder, *lines)
