@@ -24,7 +24,7 @@ from .test_names import SYSTEMS, drawn, systems
 _DECLARED = re.compile(r"^  (input|output reg|output|wire|reg) (?:\[(\d+):0\] )?(\S+?)(?: (\[\d+:0\]))?(?: = (.*))?;$",
                        re.MULTILINE)
 _ASSIGN = re.compile(r"^  assign (\w+)(?:\[(\d+)(?::(\d+))?\])? = (.*);$", re.MULTILINE)
-_SET = re.compile(r"(?:^ +|\) |else |: )(\w+)(?:\[[^\]]*\])* <?= ", re.MULTILINE)
+_SET = re.compile(r"(?:^ +|\) |else |: )(\w+)(?:\[(\d+)(?::(\d+))?\](?= )|\[[^\]]*\])* <?= ", re.MULTILINE)
 _PART = re.compile(r"^  (hbfp_\w+) \w+ \($(.*?)^  \);$", re.MULTILINE | re.DOTALL)
 _PIN = re.compile(r"^    \.(\w+)\((.*)\),?$", re.MULTILINE)
 _NAME = re.compile(r"(?<![\w'$])([A-Za-z_]\w*)(?:\[(\d+)(?::(\d+))?\])?")
@@ -32,33 +32,40 @@ _NAME = re.compile(r"(?<![\w'$])([A-Za-z_]\w*)(?:\[(\d+)(?::(\d+))?\])?")
 
 def faults(body, outputs):
     """What breaks a law in the text of one module; ``outputs`` has those of every module, by its name."""
-    found, kinds, whole, driven = [], {}, {}, {}
+    found, kinds, whole, driven, memories = [], {}, {}, {}, set()
     for kind, high, name, memory, _ in _DECLARED.findall(body):
         found += [f"{name} is declared twice"] * (name in kinds)
         kinds[name], whole[name] = kind, 1 if memory else (2 << int(high or 0)) - 1
+        memories |= {name} if memory else set()
     logic = re.sub(r"^ *(?://.*|/\*.*|initial .*|\(\*.*)$|" + _DECLARED.pattern[1:], "", body.split(";\n", 1)[1],
                    flags=re.MULTILINE)
 
-    def drive(name, high="", low=""):
-        bits = (2 << int(high)) - (1 << int(low or high)) if high else whole[name]
-        found.extend([f"{name} is driven twice"] * bool(driven.get(name, 0) & bits))
-        driven[name] = driven.get(name, 0) | bits
+    def bits(name, high="", low=""):
+        return (2 << int(high)) - (1 << int(low or high)) if high and name not in memories else whole[name]
+
+    def drive(name, which):
+        found.extend([f"{name} is driven twice"] * bool(driven.get(name, 0) & which))
+        driven[name] = driven.get(name, 0) | which
     for name, high, low, value in _ASSIGN.findall(logic):
-        drive(name, high, low)
+        drive(name, bits(name, high, low))
         found += [f"{name} is said of itself"] * (not high and name in (each[0] for each in _NAME.findall(value)))
     for names, value in re.findall(r"^  assign \{(.*?)\} = (.*);$", logic, re.MULTILINE):
         for each in _NAME.findall(names):
-            drive(*each)
+            drive(each[0], bits(*each))
             found += [f"{each[0]} is said of itself"] * (each in _NAME.findall(value))
     for process in re.findall(r"^  always .*?(?=^  (?:assign|always|hbfp_\w+|end$)|\Z)", logic,
                               re.MULTILINE | re.DOTALL):
-        for name in set(_SET.findall(process.split("\n", 1)[-1] if process.split("\n", 1)[0].endswith("begin")
-                                     else process.replace("always", " ", 1))):
-            drive(name) if whole[name] != 1 or name not in driven else found.append(f"{name} is driven twice")
+        text = process.split("\n", 1)[-1] if process.split("\n", 1)[0].endswith("begin") else (
+            process.replace("always", " ", 1))
+        sets = {}
+        for name, high, low in _SET.findall(text):
+            sets[name] = sets.get(name, 0) | bits(name, high, low)
+        for name, which in sets.items():
+            drive(name, which)
     for part, pins in _PART.findall(logic):
         for pin, value in _PIN.findall(pins):
             for each in _NAME.findall(value) if pin in outputs[part] else ():
-                drive(*each)
+                drive(each[0], bits(*each))
     read = {name for name, _, _ in _NAME.findall(re.sub(r"\$signed|(?<=\.)\w+(?=\()", "", _PART.sub(
         lambda part: part[2], logic)))} - {"assign", "always", "posedge", "negedge", "begin", "end", "if", "else",
                                            "casez", "default", "endcase", "endmodule", "wakes"}
@@ -128,6 +135,10 @@ endmodule"""
     ("assign b = a", "assign o = a", ["o is driven twice", "b is not driven"]),
     ("wire b;", "wire b;\n  wire b;", ["b is declared twice"]), ("wire b", "wire [1:0] b", []),
     ("assign b = a", "assign b[1] = a", ["b is not driven"]),
+    ("wire b;\n  assign b = a;", ("reg [1:0] b;\n  always @* begin\n    b[0] = a;\n    if (a) b[0] = 1'h0;\n"
+                                     "  end\n  always @* begin\n    b[1] = a;\n  end"), []),
+    ("wire b;\n  assign b = a;", ("reg [1:0] b;\n  always @* begin\n    b[0] = a;\n  end\n"
+                                     "  always @* begin\n    b[1:0] = 2'h0;\n  end"), ["b is driven twice"]),
 ])
 def test_a_fault_is_found(old, new, said):
     assert faults(TEXT, {}) == [] and faults(TEXT.replace(old, new), {}) == said

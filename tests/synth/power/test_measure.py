@@ -102,6 +102,7 @@ def test_library_without_power(tmp_path, capsys):
 def test_a_whole_core(tmp_path, capsys, cells, monkeypatch):
     """Integers of two bits: mapped, run and compared; again from the cache; and with one gate that is another."""
     words = ["power", *WORDS, "--liberty", str(cells.path), "--against", "", "--jobs", "1", "--out", str(tmp_path)]
+    monkeypatch.setenv("COLUMNS", "200")    # a narrow table breaks names of rows
     assert main([*words, "--json", str(tmp_path / "again.json")]) == 0
     data = json.loads((tmp_path / "again.json").read_text())
     assert {"energy", "components", "against", "library", "period"} <= set(data)
