@@ -11,6 +11,8 @@ from types import SimpleNamespace
 import bitwuzla
 import z3
 from amaranth.back import rtlil
+from amaranth.hdl import Value
+from amaranth.lib.wiring import In
 
 from gen.emit import Emitter, netlists
 from hbfp import files
@@ -106,6 +108,26 @@ class Laws:
     kept: tuple | None = ()
 
 
+class _Hollow(Emitter):
+    """Leaves out what is in cells of some kinds, which are not even elaborated: nothing drives their outputs."""
+
+    def __init__(self, kinds):
+        super().__init__()
+        self._kinds = kinds
+
+    def convert(self, cell):
+        if not isinstance(cell, self._kinds):
+            return super().convert(cell)
+        name, lines = cell.module, []
+        for place, (path, member, value) in enumerate(cell.signature.flatten(cell)):
+            way, bits = "input" if member.flow == In else "output", len(Value.cast(value))
+            # Yosys forgets the name of an input that nothing reads, unless it is told to keep it.
+            lines += ["  attribute \\keep 1", f"  wire width {bits} {way} {place} \\{'__'.join(map(str, path))}"]
+        self.cells[name], self.uses[name] = cell, {}
+        self.texts[name] = "\n".join([f"module \\{name}", *lines, "end", ""])
+        return name
+
+
 class Step:
     """One cycle of a component, from any state and for all inputs, for laws that z3's expressions state.
 
@@ -137,9 +159,12 @@ class Step:
             r" (\S+)\) ; (\S+)$", begin[0] if begin else "", re.MULTILINE)}
 
     @classmethod
-    def of(cls, component):
-        """The cycle of a component; memories are registers. Parts in it have the names of their ports."""
-        emitter = Emitter()
+    def of(cls, component, hollow=()):
+        """The cycle of a component; memories are registers. Parts in it have the names of their ports.
+
+        Parts of the kinds ``hollow`` have ports alone: what they give is anything, in every cycle.
+        """
+        emitter = _Hollow(tuple(hollow))
         top = emitter.convert(component)
         return cls(_written("\n".join(netlists(emitter)), top, top, REGISTERS))
 

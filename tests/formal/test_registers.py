@@ -228,7 +228,9 @@ def laws(system, step):
     return Laws(found.laws, found.always(), found.given(), ("address",))
 
 
-@pytest.mark.parametrize("system", [ACCELERATOR, TWO, DISPATCHED], ids=["one context", "two contexts", "dispatched"])
+@pytest.mark.parametrize("system", [
+    pytest.param(ACCELERATOR, id="one context", marks=pytest.mark.slow),
+    pytest.param(TWO, id="two contexts", marks=pytest.mark.slow), pytest.param(DISPATCHED, id="dispatched")])
 def test_laws(system):
     step = Step.of(Registers.of(system))
     assert step.broken(laws(system, step)) == []

@@ -84,20 +84,52 @@ class _Laws:
         """What holds in every state."""
         some = And(*(getattr(self.now, f"count{n}") != 0 for n in range(3)))
         left, done = self.now.left, number(self.now.done, 16)
-        return {"loops have steps to go": Or(self.at(State.START), self.at(State.FAULT), some),
+        return {"what is left of a segment is within the limit and the memory": Implies(
+                    self.at(State.BURST), self._within()),
+                "loops have steps to go": Or(self.at(State.START), self.at(State.FAULT), some),
                 "an instruction stays until its end": Or(self.at(State.START), self.now.instruction__valid),
                 "beats to go": Implies(self.at(State.BURST), And(left != 0, Or(
                     self.row, done + left == If(self.record, BitVecVal(self.params.record, 16), self.of_run)),
                     ULE(done, left + done)))}
 
+    def _left(self):
+        """Bytes of DRAM, words or rows or numbers of the memory, that are left of a segment that is under way, from
+        the offset and the place on; the first of these; and those that the memory has."""
+        now, params, fields = self.now, self.params, self.fields
+        run, left, run_of_loads = number(fields.run, WIDE), number(now.left, WIDE), And(self.elements, self.loads)
+        size = If(self.elements, 4 * run, left << self.low)
+        extent = If(run_of_loads, run, If(self.elements, 1, If(self.record, BitVecVal(params.height, WIDE), left)))
+        first = number(now.place0, WIDE)
+        words = If(run_of_loads, BitVecVal(params.v_words * params.lanes, WIDE), chosen([
+            BitVecVal(each, WIDE) for each in (params.v_words, params.w_words, params.p_words)], self.memory))
+        return size, extent, If(run_of_loads, first, first & (1 << 18) - 1), words
+
+    def _within(self):
+        """A segment is not misaligned, and what is left of it lies within the limit and the memory."""
+        size, extent, first, words = self._left()
+        aligned = self.now.offset0 & If(self.elements, BitVecVal(3, OFFSET_BITS), (1 << self.low) - 1) == 0
+        return And(aligned, ULE(number(self.now.offset0, WIDE) + size, number(self.now.limit, WIDE)),
+                   ULE(first + extent, words))
+
+    def bounds(self):
+        """Where the burst that is offered ends in DRAM, bytes from the base; and the limit, up to a whole beat."""
+        end = number(self.now.address, WIDE) + number(self.beats, WIDE) << self.low
+        return end, number(self.now.limit, WIDE) + (1 << self.low) - 1 & -(1 << self.low) % (1 << WIDE)
+
     def outputs(self):
         """What is offered."""
         now, piece = self.now, self.piece
+        size, extent, first, words = self._left()
+        end, limit = self.bounds()
         done = If(self.elements, number(now.done, now.address.size()), 0)
         return {
             "begins": now.begins == self.begins, "a burst is offered": now.o__valid == self.at(State.BURST),
             "address": now.address == Extract(OFFSET_BITS - 1, self.low, now.offset0) + done,
             "beats": number(piece.beats, 16) == self.beats,
+            "a burst is within the limit": Implies(self.at(State.BURST), ULE(end, limit)),
+            "a burst is within the memory": Implies(self.at(State.BURST), And(
+                ULE(first + If(self.row, number(self.beats, WIDE), extent), words), Implies(self.elements, ULE(
+                    number(now.offset0, WIDE) + 4 * number(piece.run, WIDE), number(now.limit, WIDE))))),
             "no burst crosses a page": Implies(self.at(State.BURST), ULE(
                 number(Extract(11 - self.low, 0, now.address), 16) + self.beats, PAGE >> self.low)),
             "piece": And(piece.memory == self.memory, piece.elements == self.elements, piece.place == now.place0,
@@ -171,18 +203,27 @@ class _Laws:
         return If(self.fields.argument == 0, added, chosen(words, self.fields.argument - 1))
 
 
+def laws_of(params, step):
+    """What is known of a walk with these parameters in a step of it, or of what it is a part of."""
+    return _Laws(params, step)
+
+
+def legal(fields, params, loads):
+    """What decode lets pass, of the fields of a LOAD or a STORE."""
+    memory = fields.memory if loads else BitVecVal(Memory.V, 2)
+    found = [*(getattr(fields, f"count{n}") != 0 for n in range(3)), ULE(fields.argument, 8),
+             ULE(number(fields.run), params.lanes), Implies(fields.elements, fields.run != 0),
+             Implies(fields.elements, memory == Memory.V), ULE(memory, 2)]
+    return [*found, ULE(number(fields.request), params.requests)] if params.requests else found
+
+
 def _of(loads, system, step):
-    found = _Laws(walk_of(system, loads).params, step)
-    fields, params = found.fields, found.params
+    found = laws_of(walk_of(system, loads).params, step)
     now, then = step.now, step.then
-    # An instruction that is offered stays; what decode lets pass.
+    # An instruction that is offered stays, and so does the limit, which the host leaves while a program runs.
     given = [Implies(And(now.instruction__valid, Not(now.instruction__ready)), And(
                 then.instruction__valid, then.instruction__payload == now.instruction__payload)),
-             *(getattr(fields, f"count{n}") != 0 for n in range(3)), ULE(fields.argument, 8),
-             ULE(number(fields.run), params.lanes), Implies(found.elements, fields.run != 0),
-             Implies(found.elements, found.memory == Memory.V), ULE(found.memory, 2)]
-    if params.requests:
-        given.append(ULE(number(fields.request), params.requests))
+             Implies(now.instruction__valid, then.limit == now.limit), *legal(found.fields, found.params, loads)]
     return Laws(found.outputs() | found.states() | found.segments() | found.loops(), found.always(), given, KEPT)
 
 
