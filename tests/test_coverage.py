@@ -6,10 +6,17 @@ Covers: cosim/simulate/verilator.py.
 import ctypes
 import json
 from collections import Counter
+from random import Random
 
 import pytest
 
+from cosim.emit import emit_accelerator
 from cosim.simulate.verilator import TOP, build_library
+from hbfp.isa.instructions import Opcode, Unit, fields_of
+from hbfp.isa.legal import RULES, Must
+from hbfp.isa.registers import Cause
+from tests.cosim.accelerator.corner_runs import SYSTEMS
+from tests.coverage import directed, wild
 from tests.coverage.__main__ import Count, main
 from tests.coverage.constants import constants
 from tests.coverage.points import BRANCH, CONSTANT, LINE, TOGGLE, Covered, Point, Reason, covered, modules, read
@@ -142,6 +149,32 @@ def test_reasons_are_of_what_they_name():
     """None of them takes whatever there is."""
     assert all(reason.text or reason.what != ".*" for reason in REASONS)
     assert len({reason.why for reason in REASONS}) == len({reason.name for reason in REASONS}) == len(REASONS)
+
+
+@pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
+def test_anything_is_legal_and_moves_every_bit(system):
+    """That it is legal, it checks; bits that stay are those of fields that a rule bounds or rounds."""
+    pick = Random(0)
+    for opcode in map(Opcode, Unit):
+        every = [wild.anything(pick, opcode, system) for _ in range(300)]
+        bounded = {name for rule in RULES[opcode] if rule.must in (Must.RANGE, Must.MULTIPLE) for name in rule.fields}
+        for field in fields_of(opcode, system.extras):
+            moved = {each[field.name] for each in every}
+            still = {bit for bit in range(field.width) if len({value >> bit & 1 for value in moved}) == 1}
+            assert len(moved) > 1 and (field.name in bounded or not still), f"{opcode.name} {field.name} {still}"
+
+
+@pytest.mark.cosim
+@pytest.mark.slow
+def test_wild_instructions_on_the_verilog(monkeypatch):
+    """They have the golden machine's faults, short programs do what they should, and the check of faults can fail."""
+    manifest = emit_accelerator(SYSTEMS["plain"])
+    monkeypatch.setattr(wild, "FAULTS", 3)
+    for run in (wild.held, wild.faults, wild.far, directed.scalars, directed.doorbells, directed.drains):
+        run(manifest, SYSTEMS["plain"], 0)
+    monkeypatch.setattr(wild, "CAUSES", {Cause.MISALIGNED})
+    with pytest.raises(AssertionError):
+        wild.faults(manifest, SYSTEMS["plain"], 0)
 
 
 @pytest.mark.cosim

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -50,44 +51,48 @@ class Count:
         return Count(points, self.text | other.text, constant)
 
 
-#: What decides counts beside a design's text.
+#: What decides counts beside a design's text, and the file that what runs stands in.
 SOURCES = ("cosim", "golden/machine", "golden/perf/accelerator", "hbfp/isa", "tests/cosim", "tests/rtl/accelerator",
-           "tests/coverage/counting.py", "tests/coverage/runs.py")
+           "tests/coverage/counting.py")
 
 
 def count(name: str, programs: int) -> Count:
     """What is reached of a design; RuntimeError if a test or what runs on it fails.
 
-    Counts stay in the cache as long as the text and the checks do, so that reasons can be looked for.
+    Counts stay in the cache as long as the text and the checks do, so that reasons can be looked for; those of tests
+    and of what stands in one file are one, so that more in another file does not repeat them.
     """
     design = (COUNTED | PRESETS)[name]
     manifest = design.emitted()
     verilog = manifest.verilog.read_text()
     found, top = modules(verilog, manifest.top), name if isinstance(design.system, Accelerator) else manifest.top
     starts = {module: start for module, (start, _) in found.items()}
+    points: Counter[Point] = Counter()
+    for number, (file, each) in enumerate(groupby(design.runs, lambda run: run.__module__)):
+        runs, tests = list(each), () if number else design.tests
 
-    def make(folder):
-        with tempfile.TemporaryDirectory() as place, Counting(Path(place)):
-            _run(name, design, manifest, programs)
-            points = read(sorted(Path(place).glob("*.dat")), starts, top)
-        files.write_json(folder / "points.json", [[*point, reached] for point, reached in points.items()])
-    every = (path for each in SOURCES for path in [files.ROOT / each, *sorted((files.ROOT / each).rglob("*"))])
-    ran = [*design.tests, *(run.__name__ for run in design.runs)]
-    key = files.key(verilog, name, programs, ran, files.digest(path for path in every if path.suffix in (
-        ".py", ".h", ".cpp")))
-    kept = json.loads((entries.entry(files.cache("coverage") / f"{name.replace(' ', '_')}-{key}", make)
-                       / "points.json").read_text())
+        def make(folder, runs=runs, tests=tests):
+            with tempfile.TemporaryDirectory() as place, Counting(Path(place)):
+                _run(name, design, manifest, programs, runs, tests)
+                points = read(sorted(Path(place).glob("*.dat")), starts, top)
+            files.write_json(folder / "points.json", [[*point, reached] for point, reached in points.items()])
+        every = (path for each in (*SOURCES, f"{file.replace('.', '/')}.py")
+                 for path in [files.ROOT / each, *sorted((files.ROOT / each).rglob("*"))])
+        ran = [*tests, *(run.__name__ for run in runs)]
+        key = files.key(verilog, name, programs, ran, files.digest(path for path in every if path.suffix in (
+            ".py", ".h", ".cpp")))
+        kept = entries.entry(files.cache("coverage") / f"{name.replace(' ', '_')}-{key}", make) / "points.json"
+        points.update({Point(*point): reached for *point, reached in json.loads(kept.read_text())})
     named = {module: top if module == TOP else module for module in found}
-    return Count(Counter({Point(*point): reached for *point, reached in kept}),
-                 {named[module]: lines for module, (_, lines) in found.items()},
+    return Count(points, {named[module]: lines for module, (_, lines) in found.items()},
                  {(named[module], *bit) for module, *bit in constants(verilog, manifest.top)})
 
 
-def _run(name, design, manifest, programs):
+def _run(name, design, manifest, programs, runs, tests):
     """The tests of a design, and what else runs on it."""
-    if design.tests and pytest.main([*WORDS, *design.tests]):
+    if tests and pytest.main([*WORDS, *tests]):
         raise RuntimeError(f"{name}: the tests fail")
-    for run in design.runs:
+    for run in runs:
         begin = time.monotonic()
         run(manifest, design.system, programs)
         print(f"{name}: {run.__name__}, {time.monotonic() - begin:.0f} s", file=sys.stderr)

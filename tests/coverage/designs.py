@@ -15,7 +15,7 @@ from hbfp.system import Accelerator
 from rtl.accelerator.front import unit
 from tests.mutate.parts import DESIGNS
 
-from . import runs
+from . import directed, runs, wild
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ COUNTED = {name: Counted(DESIGNS[name].system, each, DESIGNS[name].tests)
 COUNTED |= {name: Counted(each, (runs.dispatched,)) for name, each in (
     ("its dispatcher", unit(COUNTED["dispatched"].system.dispatch, 1)), ("dispatcher", SMALL),
     ("dispatcher, told late", STAMPED))}
-#: Accelerators as :mod:`hbfp.presets` has them, which take longer: with fewer corners, and without tests.
+#: Accelerators as :mod:`hbfp.presets` has them, which take longer: without tests, and with instructions that
+#: are anything in place of most corners.
 PRESETS = {name: Counted(design_from_values(values, Accelerator), (
     runs.programs, runs.networks, runs.vectors, runs.functions, runs.told, runs.slaves, runs.numbers, runs.loops,
-    runs.some_corners)) for name, values in SYSTEMS.items()}
+    runs.some_corners, wild.held, wild.faults, wild.far, directed.scalars, directed.doorbells, directed.drains))
+    for name, values in SYSTEMS.items()}
