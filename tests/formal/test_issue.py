@@ -42,7 +42,8 @@ def laws(system, step):
     return Laws(found)
 
 
-@pytest.mark.parametrize("system", [ACCELERATOR, DISPATCHED], ids=["one context", "dispatched"])
+@pytest.mark.parametrize("system", [pytest.param(ACCELERATOR, id="one context", marks=pytest.mark.slow),
+                                    pytest.param(DISPATCHED, id="dispatched")])
 def test_laws(system):
     step = Step.of(Issue.of(system), [Queue])
     assert step.broken(laws(system, step)) == []
