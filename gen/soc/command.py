@@ -29,7 +29,7 @@ examples:
   python -m gen soc --board ulx3s --rows 4 --block 1,4 --device LFE5U-45F --clock 40
 """
 #: Clocks in MHz that the PLL and the SDRAM take.
-CLOCKS = (25, 100)
+CLOCKS = (10, 100)
 
 
 def make_parser() -> Parser:

@@ -32,7 +32,7 @@ def read(folder: Path) -> tuple[str, Sources]:
         about = json.loads((gateware / FILE).read_text())
         files = {name: (gateware / name).read_bytes() for name in (*about["verilog"], *about["data"])}
         pins = (gateware / about["constraints"]).read_bytes()
-        options = ("--package", about["package"], "--speed", str(about["speed"]), *nextpnr.ROUTER)
+        options = ("--package", about["package"], "--speed", str(about["speed"]), *nextpnr.PLACER, *nextpnr.ROUTER)
         verilog = "".join(f"read_verilog {name}\n" for name in about["verilog"])
         return about["device"], Sources(about["top"], files, verilog + _READ, options, pins, ecp5.NARROW)
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -20,7 +20,7 @@ SMALL = ["--rows", "4", "--block", "1,4", "--v-words", "256", "--x-words", "256"
 @pytest.mark.parametrize("words, message", [
     (["--board", "arty"], "--board arty: must be one of ulx3s"),
     (["--device", "LFE5U-85"], "--device LFE5U-85: must be one of LFE5U-12F, LFE5U-25F, LFE5U-45F, LFE5U-85F"),
-    (["--clock", "200"], "--clock 200: must be 25 to 100"),
+    (["--clock", "200"], "--clock 200: must be 10 to 100"),
     (["--firmware", "empty"], "--firmware empty: must have 1 to 16384 bytes, not 0"),
     (["--firmware", "long"], "--firmware long: must have 1 to 16384 bytes, not 16385"),
     (["--x-words", "100"], "--x-words 100: must be a power of two")])

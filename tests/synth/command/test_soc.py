@@ -50,7 +50,7 @@ def test_what_is_read(folder):
     assert sources.files == {"a.v": b"a.v", "b.v": b"b.v", "rom.init": b"rom.init"}
     assert sources.read.startswith("read_verilog a.v\nread_verilog b.v\n")
     assert sources.luts == " -nowidelut"
-    assert list(sources.options) == ["--package", "CABGA381", "--speed", "6", *nextpnr.ROUTER]
+    assert list(sources.options) == ["--package", "CABGA381", "--speed", "6", *nextpnr.PLACER, *nextpnr.ROUTER]
 
 
 @pytest.mark.parametrize("spoil, why", [
