@@ -23,13 +23,20 @@ LIBRARIES = ("cells.lib", "a.lib", "b.lib", "build/lib/osu018_stdcells.lib", "Na
              "slow.lib", "fast.lib")
 PROGRAMS = ("network.hbfp", "net.program")
 NETWORK = """\
+import collections
+
 import torch
 
 BATCH = 16
 
 
 def model(trial=None):
-    return torch.nn.Sequential(torch.nn.Linear(16, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    layers = {"spectrum": torch.nn.Linear(16, 8), "relu": torch.nn.ReLU(), "last": torch.nn.Linear(8, 2)}
+    return torch.nn.Sequential(collections.OrderedDict(layers))
+
+
+def loss(output, classes):
+    return torch.nn.functional.cross_entropy(output, classes)
 
 
 def inputs():
@@ -40,6 +47,15 @@ def data():
     x = torch.randn(64, 16, generator=torch.Generator().manual_seed(0))
     y = (x[:, 0] > 0).long()
     return x[:32], y[:32], x[32:], y[32:]
+
+
+def batches():
+    x, y, *_ = data()
+    yield x[:BATCH], y[:BATCH]
+
+
+def optimiser(parameters):
+    return torch.optim.SGD(parameters, lr=0.1)
 """
 #: Command -> options behind those of a line, with which it is done soon; other commands have tests of their own.
 SMALL = {
@@ -52,7 +68,7 @@ SMALL = {
     ("synth",): ["--rows", "8", "--cols", "8", "--recipe", "generic", "--jobs", "1"],
 }
 #: Words of a line -> what stands for them in a small one.
-INSTEAD = {"resnet20": "mine.py"}
+INSTEAD = {"resnet20": "mine.py", "docs/examples/gpt2.py": "mine.py"}
 #: What a small line cannot have: tools that not every machine has, or a host.
 NEEDS = {"--timing", "--period", "--equal-clock", "--liberty", "--scheduler", "--constants", "--help"}
 
