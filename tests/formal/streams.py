@@ -6,7 +6,8 @@ that the laws of the one, or a function, allow. So a proof is of a component's o
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from amaranth.hdl import Value
@@ -16,9 +17,10 @@ from z3 import And, BoolVal, Implies, Not, Or
 from gen.emit import Emitter, netlists
 from hbfp import files
 from rtl.accelerator.walk import Walk
+from rtl.lib.component import Component
 from rtl.lib.memory import Ram
 from tests import yosys
-from tests.formal.prove import REGISTERS, Step
+from tests.formal.prove import REGISTERS, Laws, Step
 
 #: Ports that belong to what a stream offers, by component: the address of a piece.
 _BESIDE = {(Walk, "o__"): ("address",)}
@@ -170,3 +172,10 @@ class Cut:
         """That inputs are in the next cycle what they are, those that there are."""
         now, then = vars(self.step.now), vars(self.step.then)
         return And(BoolVal(True), *(then[name] == now[name] for name in names if name in now))
+
+
+def broken(component: Component, laws: Callable[[Cut], Laws]) -> set[str]:
+    """Laws of a component, without its parts, that do not hold; it must not be that nothing can happen."""
+    cut = System(component).cuts([component.module], least=False)[component.module]
+    found = laws(cut)
+    return set(cut.step.broken(replace(found, laws=found.laws | {"nothing": BoolVal(False)}))) ^ {"nothing"}

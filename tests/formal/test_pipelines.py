@@ -6,10 +6,8 @@ state; blocks leave whole and in order; what starts has room behind the pipeline
 queue in them do are laws of their own (:mod:`tests.formal.test_queues`); what a word becomes is tested.
 """
 
-from dataclasses import replace
-
 import pytest
-from z3 import ULE, ULT, And, BitVecVal, BoolVal, If, Implies, Not, Or
+from z3 import ULE, ULT, And, If, Implies, Not, Or
 
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
@@ -20,8 +18,8 @@ from rtl.core.credit_drain import CreditDrain
 from rtl.core.drain import Drain
 from tests.cases import slow, sweep
 from tests.formal.prove import Laws
-from tests.formal.streams import System
-from tests.formal.views import number, part
+from tests.formal.streams import broken
+from tests.formal.views import around, high, number, part
 
 FORMAT = HBFPFormat(mantissa=4, block=(1, 4))
 
@@ -34,16 +32,6 @@ def moved(state, name):
 def chain(state, name, count, first=1):
     """Registers behind each other by number."""
     return [vars(state)[f"{name}_{place}"] for place in range(first, first + count)]
-
-
-def count(bits):
-    """How many of some bits are high."""
-    return sum((number(bit) for bit in bits), BitVecVal(0, 8))
-
-
-def after(place, size):
-    """The place behind another one of a memory."""
-    return If(place == size - 1, BitVecVal(0, 8), place + 1)
 
 
 def gathers(cut, taken, later, beats, size, blocks, moves):
@@ -63,19 +51,18 @@ def gathers(cut, taken, later, beats, size, blocks, moves):
         "what is held": size - space_then == held + number(taken) - number(moves),
         "a beat is written behind the last": And(
             held_memory["w_en"] == taken, number(held_memory["w_addr"]) == write,
-            held_memory["w_data"] == now.i__payload, number(then.write) == If(taken, after(write, size), write)),
+            held_memory["w_data"] == now.i__payload, number(then.write) == If(taken, around(write + 1, size), write)),
         "the oldest is read": And(number(held_memory["r_addr"]) == read, Implies(moves, held_memory["r_en"]),
-                                  number(then.read) == If(moves, after(read, size), read)),
+                                  number(then.read) == If(moves, around(read + 1, size), read)),
         "a block leaves when it is whole": Implies(moves, known != 0),
         "room": now.i__ready == (held != size),
     }
-    behind = If(ULT(read + held, size), read + held, read + held - size)
-    last = If(ULT(out_slot + known, blocks), out_slot + known, out_slot + known - blocks)
     always = {
-        "beats of blocks": And(held == known * beats - place + counted + count(later), ULE(held, size),
+        "beats of blocks": And(held == known * beats - place + counted + high(later), ULE(held, size),
                                ULE(known, blocks), Implies(place != 0, known != 0)),
-        "places": And(ULT(read, size), ULT(write, size), write == behind, ULT(counted, beats), ULT(place, beats)),
-        "exponents": And(ULT(slot, blocks), ULT(out_slot, blocks), slot == last),
+        "places": And(ULT(read, size), ULT(write, size), write == around(read + held, size), ULT(counted, beats),
+                      ULT(place, beats)),
+        "exponents": And(ULT(slot, blocks), ULT(out_slot, blocks), slot == around(out_slot + known, blocks)),
     }
     return laws, always
 
@@ -85,12 +72,12 @@ def laws_of_encode(cut):
     now, then, params = cut.step.now, cut.step.then, cut.cell.params
     taken, given = moved(now, "i"), moved(now, "o")
     if params.beats == 1:
-        held = [count([state.o__valid, *([state.there] if params.cut else [])]) for state in (now, then)]
+        held = [high([state.o__valid, *([state.there] if params.cut else [])]) for state in (now, then)]
         return Laws({"what is held": held[1] == held[0] + number(taken) - number(given)}, {}, cut.given, None)
     size = params.beats + (params.spare or params.beats)
     moves = And(now.advance, now.known != 0)
     laws, always = gathers(cut, taken, [], params.beats, size, 2, moves)
-    held = [count([state.o__valid, state.there]) for state in (now, then)]
+    held = [high([state.o__valid, state.there]) for state in (now, then)]
     laws["what is under way"] = held[1] == held[0] + number(moves) - number(given)
     return Laws(laws, always, cut.given, None)
 
@@ -104,7 +91,7 @@ def laws_of_credit_encode(cut):
               for state in (now, then)]
     found = {
         "what starts has room": Implies(starts, vars(now)["queue.room"]),
-        "what starts arrives": count(chains[1]) == count(chains[0]) + number(starts) - number(vars(now)["queue.w_en"]),
+        "what starts arrives": high(chains[1]) == high(chains[0]) + number(starts) - number(vars(now)["queue.w_en"]),
         "in its turn": And(*(late == early for late, early in zip(chains[1][1:], chains[0], strict=False))),
     }
     always = {}
@@ -193,7 +180,7 @@ def laws_of_drain(cut):
     reads = And(now.reading, now.move)
     found, always, given = commands(cut, now.leaves, reads, now.reading)
     found |= {
-        "what is held": count(valid[1]) == count(valid[0]) + number(reads) - number(moved(now, "o")),
+        "what is held": high(valid[1]) == high(valid[0]) + number(reads) - number(moved(now, "o")),
         "a row goes on": Implies(now.move, And(valid[1][0] == now.reading, last[1][0] == now.last, *(
             late == early for flags in (valid, last) for late, early in zip(flags[1][1:], flags[0], strict=False)))),
         "what stalls stays": Implies(Not(now.move), And(*(
@@ -206,13 +193,6 @@ def laws_of_drain(cut):
                                                             part(now.complete, 1, 0) == 1)),
                "it is the last, or more are read": Implies(held, last[0][0] != now.reading)}
     return Laws(found, always, cut.given + given, None)
-
-
-def broken(component, laws):
-    """Laws of a component, without its parts, that do not hold; it must not be that nothing can happen."""
-    cut = System(component).cuts([component.module], least=False)[component.module]
-    found = laws(cut)
-    return set(cut.step.broken(replace(found, laws=found.laws | {"nothing": BoolVal(False)}))) ^ {"nothing"}
 
 
 @pytest.mark.parametrize("beats, cut", sweep(2, [(1, False), (2, False), (4, False), (1, True)]))

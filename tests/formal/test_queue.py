@@ -11,7 +11,7 @@ from rtl.accelerator.queue import MOST_TAKEN, Queue, entry_layout, wait_layout
 from rtl.lib.layout import StructLayout
 from tests.formal import views
 from tests.formal.prove import Laws, Step
-from tests.formal.views import Fields, chosen, joined, number, part
+from tests.formal.views import Fields, around, chosen, joined, number, part
 
 DEPTH = 4
 
@@ -54,10 +54,10 @@ def laws(_, step):
     return Laws(found | {
         "used later": And(*(later.contents[n] == If(And(push, late.free == n), joined([came.number, came.kept]), own)
                             for n, own in enumerate(late.contents))),
-        "places of it": And(later.free == If(push, late.around(late.free + 1), late.free),
-                            later.first == If(pop, late.around(late.first + 1), late.first)),
+        "places of it": And(later.free == If(push, around(late.free + 1, DEPTH), late.free),
+                            later.first == If(pop, around(late.first + 1, DEPTH), late.first)),
         "of what was taken last": later.given == If(takes, chosen(late.contents, late.first), late.given),
-    }, always | {"places of it": And(ULT(late.first, DEPTH), late.free == late.around(late.first + fifo.length))},
+    }, always | {"places of it": And(ULT(late.first, DEPTH), late.free == around(late.first + fifo.length, DEPTH))},
         given)
 
 
@@ -74,10 +74,6 @@ class _Kept:
         self.contents = [vars(state)[f"later.contents[{n}]"] for n in range(DEPTH)]
         self.first, self.free = number(state.r_addr), number(state.w_addr)
         self.given = joined([state.number, state.held])
-
-    @staticmethod
-    def around(place):
-        return If(ULT(place, DEPTH), place, place - DEPTH)
 
 
 @pytest.mark.parametrize("width, kept", [(16, 32), (24, 0)], ids=["kept", "held by the queue"])

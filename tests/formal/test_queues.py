@@ -13,7 +13,7 @@ from rtl.lib.credits import CreditQueue
 from rtl.lib.fifo import Fifo
 from tests.cases import sweep
 from tests.formal.prove import Laws, Step
-from tests.formal.views import Queue, chosen, number, part
+from tests.formal.views import Queue, around, chosen, number, part
 
 
 def laws_of_fifo(params, step):
@@ -35,7 +35,7 @@ def laws_of_credits(params, step):
     for state in (now, then):
         contents = [vars(state)[f"memory.contents[{place}]"] for place in range(depth)]
         first, waiting, valid = number(state.first), number(state.waiting), state.o__valid
-        rest = [chosen(contents, Queue._around(first + place, depth)) for place in range(depth)]
+        rest = [chosen(contents, around(first + place, depth)) for place in range(depth)]
         words = [If(valid, one, two) for one, two in zip([state.o__payload, *rest], [*rest, state.o__payload],
                                                          strict=True)]
         views.append((contents, words[:depth], waiting + number(valid)))
@@ -62,7 +62,7 @@ def laws_of_credits(params, step):
         "room comes back": then.back == pop,
     }
     always = {
-        "places": And(ULT(first, depth), ULT(free, depth), free == Queue._around(first + waiting, depth)),
+        "places": And(ULT(first, depth), ULT(free, depth), free == around(first + waiting, depth)),
         "all have a credit": And(ULE(credits_, depth), ULE(credits_ + back + length, depth), ULE(waiting, depth)),
         "some wait": now.behind == (waiting != 0), "room": Implies(now.room, UGT(credits_, 0)),
     }

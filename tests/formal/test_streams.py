@@ -86,8 +86,8 @@ def laws(cut):
 
 def broken(cut):
     """Laws of a component that do not hold; what never waits would keep to any."""
-    found, known = cut.step.broken(laws(cut), 120), laws(cut).laws
-    return sorted(set(found) ^ {name for name in known if name.endswith(" never waits")})
+    found = laws(cut)
+    return sorted(set(cut.step.broken(found, 120)) ^ {name for name in found.laws if name.endswith(" never waits")})
 
 
 @pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)

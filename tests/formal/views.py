@@ -57,6 +57,16 @@ def joined(parts):
     return Concat(*reversed(parts)) if len(parts) > 1 else parts[0]
 
 
+def around(place, size):
+    """A place of a memory of so many, where those from ``size`` on, less than twice that, begin anew."""
+    return If(ULT(place, size), place, place - size)
+
+
+def high(bits):
+    """How many of some bits are high."""
+    return sum((number(bit) for bit in bits), BitVecVal(0, COUNT))
+
+
 class Queue:
     """A :class:`~rtl.lib.fifo.Fifo` in a state: ``length`` words, the oldest of ``words`` first.
 
@@ -81,15 +91,11 @@ class Queue:
         self.contents = [vars(state)[f"{name}memory.contents[{place}]"] for place in range(depth)]
         self.first, self.free, self.behind, self.valid = number(first), number(free), number(behind), valid
         self.head, self.depth = head, depth
-        later = [chosen(self.contents, self._around(self.first + each, depth)) for each in range(depth)]
+        later = [chosen(self.contents, around(self.first + each, depth)) for each in range(depth)]
         self.words = [If(valid, one, two) for one, two in zip([head, *later], [*later, head], strict=True)]
         self.length = self.behind + number(valid)
         self.sound = And(ULT(self.first, depth), ULE(self.behind, depth), ULE(self.length, most or depth),
-                         self.free == self._around(self.first + self.behind, depth))
-
-    @staticmethod
-    def _around(place, depth):
-        return If(ULT(place, depth), place, place - depth)
+                         self.free == around(self.first + self.behind, depth))
 
     def becomes(self, then, push, word, pop):
         """Laws by name: nothing is lost, nothing comes twice; the head is offered as soon as it can be."""
@@ -107,8 +113,8 @@ class Queue:
         """Laws by name, which say the same where a word's way through a long memory is too much for a solver."""
         reads = And(self.behind != 0, Or(pop, Not(self.valid)))
         return {
-            "places": And(then.first == self._around(self.first + number(reads), self.depth),
-                          then.free == self._around(self.free + number(push), self.depth)),
+            "places": And(then.first == around(self.first + number(reads), self.depth),
+                          then.free == around(self.free + number(push), self.depth)),
             "count": then.behind == self.behind + number(push) - number(reads),
             "head": And(then.valid == Or(reads, And(self.valid, Not(pop))),
                         then.head == If(reads, chosen(self.contents, self.first), self.head)),
