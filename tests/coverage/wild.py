@@ -20,7 +20,7 @@ from hbfp.isa.registers import Cause
 from hbfp.program import Program, Region
 from tests.cosim.accelerator.corners import CORE, LONG, YIELD, Scene, around, scenes
 
-from .runs import HALT, _as_golden, _device
+from .runs import _ONE, HALT, _as_golden, _device
 
 #: Programs of instructions that wait, faults of each opcode, and the most instructions that are drawn for these.
 HELD, FAULTS, DRAWN = 60, 40, 400
@@ -30,7 +30,6 @@ WATCHDOG, FULL = 2000, 3000
 CAUSES = {Cause.ADDRESS, Cause.MISALIGNED, Cause.REFUSED}
 #: Where DRAM begins: each bit of an address of a page is 1 in one, and 0 in another.
 FAR = 0x5555_5555_5555_5000, 0xAAAA_AAAA_AAAA_A000, 0x7FFF_FFFF_0000_0000
-_ONE = {"count0": 1, "count1": 1, "count2": 1}
 
 
 def anything(pick: Random, opcode: Opcode, system, kept=None) -> Instruction:
