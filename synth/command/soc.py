@@ -15,7 +15,7 @@ from .placing import add_placing_options, budget, keep, placed, placing, router
 
 EXAMPLES = """\
 examples:
-  python -m synth soc build/soc               an hour or more
+  python -m synth soc build/soc               twenty minutes or more
 """
 
 

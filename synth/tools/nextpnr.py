@@ -22,8 +22,8 @@ DEVICES = {
 }
 #: The second router takes a quarter of the time of the first.
 ROUTER = ("--router", "router2")
-#: The electrostatic placer: where more than half of an ECP5 is used its wires are a quarter shorter than those of the
-#: default one, for whose placement the router finds no way.
+#: The electrostatic placer: of a system its wires are a quarter shorter than those of the default one, for whose
+#: placement the router finds no way (docs/decisions/0190-placer-of-systems.md).
 PLACER = ("--placer", "static")
 #: Options for a whole design on an ECP5, beside that of its device: each device comes in this package.
 ECP5 = ("--package", "CABGA381", "--lpf-allow-unconstrained", *ROUTER)
