@@ -28,9 +28,9 @@ REGISTERS = "opt_clean; memory_collect; memory_map; opt; dffunmap; opt_clean"
 
 def smt(component, name):
     """SMT-LIB text that defines every port of ``component`` as a bit vector of its name."""
-    lines = [_model(component, name), "(declare-const state |top_s|)"]
+    lines = [model(component, name), "(declare-const state |top_s|)"]
     for port in component.signature.members:
-        width = len(getattr(component, port))
+        width = len(Value.cast(getattr(component, port)))
         value = f"(|top_n {port}| state)"
         # One-bit ports are written as Bool.
         value = f"(ite {value} #b1 #b0)" if width == 1 else value
@@ -38,7 +38,7 @@ def smt(component, name):
     return "\n".join(lines)
 
 
-def _model(component, name, passes="opt_clean"):
+def model(component, name, passes="opt_clean"):
     """SMT-LIB text of ``component`` by Yosys: its states, its outputs, and its steps if it has a clock."""
     return _written(rtlil.convert(component, name="top", emit_src=False), "top", name, passes)
 
@@ -75,7 +75,7 @@ def reachable(component, name, port, steps, seconds=600):
     TimeoutError
         If the solver gives no answer within ``seconds``.
     """
-    lines = [_model(component, name, REGISTERS)]
+    lines = [model(component, name, REGISTERS)]
     for step in range(steps + 1):
         lines += [f"(declare-const s{step} |top_s|)", f"(assert (not (|top_n rst| s{step})))",
                   f"(assert (|top_t| s{step - 1} s{step}))" if step else "(assert (|top_i| s0))"]
@@ -101,11 +101,14 @@ class Laws:
     kept : tuple of str, or None
         Registers that a reset leaves as they are, beside memories. None: it is not asked what each register is after
         a reset, only that what always holds does then.
+    alone : bool
+        Whether each law is asked by itself: of exact numbers, where together they take a solver far longer.
     """
     laws: dict
     always: dict = field(default_factory=dict)
     given: list = field(default_factory=list)
     kept: tuple | None = ()
+    alone: bool = False
 
 
 class _Hollow(Emitter):
@@ -180,9 +183,10 @@ class Step:
         assumed = "".join(f"(assert {_text(law)})" for law in [
             z3.Not(self.now.rst), *laws.given, *laws.always.values()])
         texts, widths = ({name: find(law) for name, law in steps.items()} for find in (_text, _widest))
+        edges = () if laws.alone else ((-1, _NARROW), (_NARROW, _WIDE))
         asked = [*((assumed, {name: text for name, text in texts.items() if low < widths[name] <= high})
-                   for low, high in ((-1, _NARROW), (_NARROW, _WIDE))),
-                 *((assumed, {name: text}) for name, text in texts.items() if widths[name] > _WIDE),
+                   for low, high in edges),
+                 *((assumed, {name: text}) for name, text in texts.items() if laws.alone or widths[name] > _WIDE),
                  ("(assert (|top_i| s0))", {f"first: {name}": _text(law) for name, law in laws.always.items()}),
                  ("(assert |now rst|)", {f"reset: {name}": _text(law) for name, law in always.items()}
                   if laws.kept is None else {
