@@ -8,7 +8,7 @@ from golden.spec.floats import FP32, FloatFormat
 from rtl.fp32.arith import Add
 from rtl.fp32.convert import IntToFp32
 from rtl.fp32.units import FP32_UNITS
-from tests.cases import sweep
+from tests.cases import slow, sweep
 from tests.formal.prove import proved
 
 E4F3, E3F2 = FloatFormat(4, 3), FloatFormat(3, 2)
@@ -88,6 +88,40 @@ def test_sign_is_ieee(name, term, subnormals):
 ])
 def test_small_format_is_ieee(name, term, operands, fmt):
     assert check(name, fmt, term, operands, "gradual")
+
+
+def rounded_and_flushed(fmt, operation):
+    """An operation whose result is rounded as if exponents had no end, and then zero if below the normal numbers.
+
+    That is another number than a subnormal that is flushed: what is rounded up to the smallest normal one.
+    """
+    sort, wide = f"{fmt.exponent} {fmt.precision}", f"{fmt.exponent + 2} {fmt.precision}"
+    values = {name: f"((_ to_fp {wide}) RNE {name.upper()})" for name in "abc"}
+    least = f"((_ to_fp {wide}) RNE {to_fp(fmt, bits(1 << fmt.fraction, fmt.width))})"
+    zero = f"(ite (fp.isNegative R) (_ -zero {sort}) (_ +zero {sort}))"
+    return (f"(let ((R ({operation.format(**values)}))) "
+            f"(ite (fp.lt (fp.abs R) {least}) {zero} ((_ to_fp {sort}) RNE R)))")
+
+
+@pytest.mark.parametrize("name, operation, operands, fmt", [
+    ("mul", "fp.mul RNE {a} {b}", "ab", E4F3),
+    slow(("div", "fp.div RNE {a} {b}", "ab", E4F3)),
+    slow(("mul", "fp.mul RNE {a} {b}", "ab", FloatFormat(4, 6))),
+    slow(("fma", "fp.fma RNE {a} {b} {c}", "abc", E3F2)),
+    slow(("fma", "fp.fma RNE {a} {b} {c}", "abc", E4F3)),
+])
+def test_small_format_is_flushed_behind_the_rounding(name, operation, operands, fmt):
+    assert check(name, fmt, rounded_and_flushed(fmt, operation), operands, "flush", 900)
+
+
+@pytest.mark.parametrize("fmt", sweep(2, [E3F2, E4F3]), ids=str)
+def test_product_and_sum_are_rounded_each(fmt):
+    product = rounded_and_flushed(fmt, "fp.mul RNE {a} {b}")
+    assert check("mul_add", fmt, f"(fp.add RNE {product} C)", "abc", "flush", 900)
+
+
+def test_flushed_subnormal_is_another_number():
+    assert not check("mul", E4F3, "(fp.mul RNE A B)", "ab", "flush")
 
 
 @pytest.mark.parametrize("subnormals", ["gradual", "flush"])
