@@ -7,6 +7,7 @@ import ctypes
 import json
 from collections import Counter
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,9 +17,11 @@ from hbfp.isa.instructions import Opcode, Unit, fields_of
 from hbfp.isa.legal import RULES, Must
 from hbfp.isa.registers import Cause
 from tests.cosim.accelerator.corner_runs import SYSTEMS
+from tests.coverage import __main__ as counted
 from tests.coverage import directed, wild
 from tests.coverage.__main__ import Count, main
 from tests.coverage.constants import constants
+from tests.coverage.designs import Counted
 from tests.coverage.points import BRANCH, CONSTANT, LINE, TOGGLE, Covered, Point, Reason, covered, modules, read
 from tests.coverage.reasons import REASONS
 
@@ -145,6 +148,31 @@ def test_counts_of_designs_are_joined():
         one + Count(text={"m": ["z"]})
 
 
+def test_what_has_run_is_kept(tmp_path, monkeypatch):
+    """Each run by itself: another beside it, or what fails behind it, does not repeat it."""
+    (tmp_path / "top.v").write_text(TEXT)
+    point, called = Point(LINE, "top", 4, 0, "if"), []
+
+    def first(*_):
+        called.append(1)
+
+    def second(*_):
+        called.append(2)
+        if called.count(2) == 1:
+            raise RuntimeError("it fails")
+    monkeypatch.setattr(counted, "read", lambda *_: Counter({point: called[-1]}))
+    monkeypatch.setattr(counted, "constants", lambda *_: set())
+    monkeypatch.setattr(counted.files, "cache", lambda name: tmp_path / name)
+    monkeypatch.setattr(Counted, "emitted", lambda _: SimpleNamespace(verilog=tmp_path / "top.v", top="top"))
+    monkeypatch.setitem(counted.PRESETS, "two", Counted(SYSTEMS["plain"], (first, second)))
+    with pytest.raises(RuntimeError, match="^it fails$"):
+        counted.count("two", 1)
+    for _ in range(2):
+        assert counted.count("two", 1).points == {point: 3} and called == [1, 2, 2]
+    counted.count("two", 2)
+    assert called == [1, 2, 2, 1, 2]
+
+
 def test_reasons_are_of_what_they_name():
     """None of them takes whatever there is."""
     assert all(reason.text or reason.what != ".*" for reason in REASONS)
@@ -170,7 +198,8 @@ def test_wild_instructions_on_the_verilog(monkeypatch):
     """They have the golden machine's faults, short programs do what they should, and the check of faults can fail."""
     manifest = emit_accelerator(SYSTEMS["plain"])
     monkeypatch.setattr(wild, "FAULTS", 3)
-    for run in (wild.held, wild.faults, wild.far, directed.scalars, directed.doorbells, directed.drains):
+    for run in (wild.held, wild.faults, wild.far, directed.scalars, directed.doorbells, directed.drains,
+                directed.waits):
         run(manifest, SYSTEMS["plain"], 0)
     monkeypatch.setattr(wild, "CAUSES", {Cause.MISALIGNED})
     with pytest.raises(AssertionError):

@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -59,8 +58,8 @@ SOURCES = ("cosim", "golden/machine", "golden/perf/accelerator", "hbfp/isa", "te
 def count(name: str, programs: int) -> Count:
     """What is reached of a design; RuntimeError if a test or what runs on it fails.
 
-    Counts stay in the cache as long as the text and the checks do, so that reasons can be looked for; those of tests
-    and of what stands in one file are one, so that more in another file does not repeat them.
+    Counts stay in the cache as long as the text and the checks do, so that reasons can be looked for: those of tests
+    by themselves, and those of each run, which another file's runs do not repeat; so do constants.
     """
     design = (COUNTED | PRESETS)[name]
     manifest = design.emitted()
@@ -68,31 +67,32 @@ def count(name: str, programs: int) -> Count:
     found, top = modules(verilog, manifest.top), name if isinstance(design.system, Accelerator) else manifest.top
     starts = {module: start for module, (start, _) in found.items()}
     points: Counter[Point] = Counter()
-    for number, (file, each) in enumerate(groupby(design.runs, lambda run: run.__module__)):
-        runs, tests = list(each), () if number else design.tests
-
-        def make(folder, runs=runs, tests=tests):
+    for run in (*design.runs, *([None] if design.tests else ())):
+        def make(folder, run=run):
             with tempfile.TemporaryDirectory() as place, Counting(Path(place)):
-                _run(name, design, manifest, programs, runs, tests)
+                _run(name, design, manifest, programs, run)
                 points = read(sorted(Path(place).glob("*.dat")), starts, top)
-            files.write_json(folder / "points.json", [[*point, reached] for point, reached in points.items()])
-        every = (path for each in (*SOURCES, f"{file.replace('.', '/')}.py")
+            files.write(folder / "points.json", json.dumps([[*point, reached] for point, reached in points.items()]))
+        own = [f"{run.__module__.replace('.', '/')}.py"] if run else []
+        every = (path for each in (*SOURCES, *own)
                  for path in [files.ROOT / each, *sorted((files.ROOT / each).rglob("*"))])
-        ran = [*tests, *(run.__name__ for run in runs)]
-        key = files.key(verilog, name, programs, ran, files.digest(path for path in every if path.suffix in (
-            ".py", ".h", ".cpp")))
+        key = files.key(verilog, name, programs, run.__name__ if run else design.tests, files.digest(
+            path for path in every if path.suffix in (".py", ".h", ".cpp")))
         kept = entries.entry(files.cache("coverage") / f"{name.replace(' ', '_')}-{key}", make) / "points.json"
         points.update({Point(*point): reached for *point, reached in json.loads(kept.read_text())})
+    key = files.key(verilog, files.digest([files.ROOT / "tests/coverage/constants.py"]))
+    kept = entries.entry(files.cache("coverage") / f"constants-{key}", lambda folder: files.write(
+        folder / "bits.json", json.dumps(sorted(constants(verilog, manifest.top)))))
     named = {module: top if module == TOP else module for module in found}
-    return Count(points, {named[module]: lines for module, (_, lines) in found.items()},
-                 {(named[module], *bit) for module, *bit in constants(verilog, manifest.top)})
+    return Count(points, {named[module]: lines for module, (_, lines) in found.items()}, {
+        (named[module], *bit) for module, *bit in json.loads((kept / "bits.json").read_text())})
 
 
-def _run(name, design, manifest, programs, runs, tests):
-    """The tests of a design, and what else runs on it."""
-    if tests and pytest.main([*WORDS, *tests]):
+def _run(name, design, manifest, programs, run):
+    """What runs on a design, or with None its tests."""
+    if run is None and pytest.main([*WORDS, *design.tests]):
         raise RuntimeError(f"{name}: the tests fail")
-    for run in runs:
+    if run:
         begin = time.monotonic()
         run(manifest, design.system, programs)
         print(f"{name}: {run.__name__}, {time.monotonic() - begin:.0f} s", file=sys.stderr)

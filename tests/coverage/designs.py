@@ -40,8 +40,8 @@ COUNTED |= {name: Counted(each, (runs.dispatched,)) for name, each in (
     ("its dispatcher", unit(COUNTED["dispatched"].system.dispatch, 1)), ("dispatcher", SMALL),
     ("dispatcher, told late", STAMPED))}
 #: Accelerators as :mod:`hbfp.presets` has them, which take longer: without tests, and with instructions that
-#: are anything in place of most corners.
+#: are anything in place of corners, each of which fills all memories.
 PRESETS = {name: Counted(design_from_values(values, Accelerator), (
     runs.programs, runs.networks, runs.vectors, runs.functions, runs.told, runs.slaves, runs.numbers, runs.loops,
-    runs.some_corners, wild.held, wild.faults, wild.far, directed.scalars, directed.doorbells, directed.drains))
+    wild.held, wild.faults, wild.far, directed.scalars, directed.doorbells, directed.drains, directed.waits))
     for name, values in SYSTEMS.items()}

@@ -3,6 +3,8 @@
 Called as those of :mod:`tests.coverage.runs`.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from golden.spec.vector import scalar
 from golden.vector.programs import length, load, vector
 from hbfp.golden.machine.errors import Fault, MachineError
 from hbfp.golden.machine.machine import Machine
-from hbfp.isa.instructions import Instruction, Memory, Opcode, Unit, Wait
+from hbfp.isa.instructions import WAITS, Instruction, Memory, Opcode, Unit, Wait
 from hbfp.isa.registers import Cause
 from hbfp.program import Program, Region
 
@@ -93,3 +95,23 @@ def drains(manifest, system, _):
             place(program, device.memory)
             result = execute(device, program, watchdog=2000)
             assert (result.cause, result.error_pc) == (cause, found.value.pc), values
+
+
+def waits(manifest, system, _):
+    """An instruction of each unit that waits for three others: all come, or all but the last of them."""
+    units = list(Unit)
+    nops = [Instruction(Opcode.NOP, {"unit": unit}) for unit in units]
+
+    def behind(number, last):
+        others = [units[(number + by) % len(units)] for by in range(1, WAITS + 1)]
+        return Instruction(Opcode.NOP, {"unit": units[number]}, tuple(
+            Wait(other, last if other == others[-1] else 1) for other in others))
+    program = Program(accelerator=system, limit=4096, instructions=(
+        *nops, *(behind(number, 1) for number in range(len(units))), HALT))
+    with _device(manifest, system, room(program)[0]) as device:
+        _as_golden(device, program)
+        assert {read(device, f"{unit.name.lower()}_completed") for unit in units} == {2}
+        for number in range(len(units)):
+            program = replace(program, instructions=(*nops, behind(number, 2), HALT))
+            place(program, device.memory)
+            assert execute(device, program, watchdog=2000).cause == Cause.WATCHDOG, units[number].name

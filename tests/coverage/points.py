@@ -85,17 +85,20 @@ def read(paths: Iterable[Path], starts: Mapping[str, int], top: str) -> Counter[
 
     ``starts`` has the lines of modules in the text that was counted; its top is called ``top``.
     """
-    found: Counter[Point] = Counter()
+    counts: Counter[bytes] = Counter()    # all files say the same points
     for path in paths:
         for text in path.read_bytes().splitlines():
             if text.startswith(b"C '"):
-                head, count = text.rsplit(b"' ", 1)
-                fields = dict(part.split(b"\x02", 1) for part in head[3:].split(b"\x01")[1:])
-                module = fields[b"page"].decode().split("/")[-1]
-                point = Point(fields[b"t"].decode(), top if module == TOP else module,
-                              int(fields[b"l"]) - starts[module], int(fields[b"n"]),
-                              fields[b"o"].decode().replace("___05F", "__"))    # as Verilator writes the latter
-                found[point] += int(count)
+                head, _, count = text.rpartition(b"' ")
+                counts[head] += int(count)
+    found: Counter[Point] = Counter()
+    for head, reached in counts.items():
+        fields = dict(part.split(b"\x02", 1) for part in head[3:].split(b"\x01")[1:])
+        module = fields[b"page"].decode().split("/")[-1]
+        point = Point(fields[b"t"].decode(), top if module == TOP else module,
+                      int(fields[b"l"]) - starts[module], int(fields[b"n"]),
+                      fields[b"o"].decode().replace("___05F", "__"))    # as Verilator writes the latter
+        found[point] += reached
     return found
 
 

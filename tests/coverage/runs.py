@@ -28,8 +28,6 @@ from tests.cosim.dispatch.test_check import DEFAULT
 MANY, TURNS = 1 << 16, (1 << 16) - 1
 #: Plays of ten programs at a slave that does whatever it may, for so many random programs one, and at least so many.
 PLAYS, LEAST = 25, 3
-#: Of the corners of a preset one in so many.
-SOME = 4
 HALT = Instruction(Opcode.HALT, {})
 _ONE = {"count0": 1, "count1": 1, "count2": 1}
 
@@ -48,16 +46,11 @@ def networks(manifest, system, count):
         raise RuntimeError(f"network {next(iter(found.failures))} fails")
 
 
-def corners(manifest, system, _, step=1):
+def corners(manifest, system, _):
     """Each field of each instruction at its ends, and one beyond."""
-    lines = [f"{corner.name}: {line}" for corner, line in corner_runs.run(system, set(), step=step) if line]
+    lines = [f"{corner.name}: {line}" for corner, line in corner_runs.run(system, set()) if line]
     if lines:
         raise RuntimeError(lines[0])
-
-
-def some_corners(*given):
-    """One in :data:`SOME` of them."""
-    corners(*given, step=SOME)
 
 
 def slaves(manifest, system, count):
