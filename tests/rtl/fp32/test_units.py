@@ -40,6 +40,8 @@ RECODED = [(name, fmt) for name in ("fp32.mul", "fp32.fma", "fp32.mul_add")
            if fmt.width <= (8 if name == "fp32.mul" else 6) or fmt is FP32] + [("fp32.bf16_mul_add", FP32)]
 #: Recoded multipliers with one register, one behind the quick sum of all rows, and one between two halves of the rows.
 PIPELINED = [("fp32.mul_add", depth) for depth in (1, 2, len(unit("fp32.mul_add").CUTS))]
+#: Units of accelerators, which have no registers there.
+PLAIN = "fp32.add", "fp32.mul", "fp32.max"
 WIDTHS = (8, 22, 24, 25, 30, 60)
 
 
@@ -87,6 +89,7 @@ def bench():
     """Gradual units combinational, flushing ones deep."""
     units = {(name, mode): unit(name, subnormals=mode, pipeline=min(len(unit(name).CUTS), 8) if mode == "flush" else 0)
              for name, mode in CASES}
+    units |= {("plain", name): unit(name, subnormals="flush") for name in PLAIN}
     units |= {width: IntToFp32(width, pipeline=width % 4) for width in WIDTHS}
     units |= {"positive": Add(subnormals="flush", underflow="positive"), "truncate": ToInt32(rounding="truncate"),
               "product": ProductAdd(source=FloatFormat(3, 1), fmt=FloatFormat(3, 4))}
@@ -98,6 +101,13 @@ def bench():
 def test_unit_equals_golden(bench, name, mode):
     operands = TABLE[name][1](200_000, 1)
     np.testing.assert_array_equal(bench((name, mode), *operands), expected(name, operands, FP32, mode))
+
+
+@cosim
+@pytest.mark.parametrize("name", PLAIN)
+def test_flushing_unit_without_registers_equals_golden(bench, name):
+    operands = TABLE[name][1](200_000, 1)
+    np.testing.assert_array_equal(bench(("plain", name), *operands), expected(name, operands, FP32, "flush"))
 
 
 def swept(cases):
