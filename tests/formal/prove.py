@@ -21,7 +21,7 @@ from tests import yosys
 #: Bits of what narrow laws are of, which are asked first, since a solver is quick with them.
 _NARROW = 64
 #: Bits from which on a law is asked by itself: with others it takes a solver far longer.
-_WIDE = 300
+_WIDE = 250
 #: Passes after which memories are registers.
 REGISTERS = "opt_clean; memory_collect; memory_map; opt; dffunmap; opt_clean"
 
