@@ -8,7 +8,7 @@ in its cycle is a walk through the netlist (tests/rtl/accelerator/test_axi.py).
 """
 
 import pytest
-from z3 import ULE, ULT, And, BitVecVal, BoolVal, Concat, Extract, If, Implies, Not, Or, is_bool
+from z3 import UGE, ULE, ULT, And, BitVecVal, BoolVal, Concat, Extract, If, Implies, Not, Or, is_bool
 
 from hbfp.isa.registers import BY_NAME, CONTEXT, SPAN, WORD, Access, Cause, parameters, registers
 from rtl.accelerator.axi import SLVERR
@@ -201,7 +201,8 @@ class _Laws:
                 one.address < SPAN * len(self.contexts))))
         return {"where is read": then.address == If(self.reads, asked, now.address),
                 "what is read": Implies(now.pending, then.rdata == word),
-                "a counter is asked for": And(Implies(self.reads, counted), Implies(now.count_en, self.reads))}
+                "a counter is asked for": And(Implies(self.reads, counted), Implies(now.count_en, And(
+                    self.reads, UGE(asked & SPAN // 4 - 1, first))))}
 
     def _dispatcher(self):
         """What the dispatcher is told: settings, a request that has room, a completion, errors, a counter."""
