@@ -6,14 +6,18 @@ import json
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
+import z3
 
 from hbfp import files
+from rtl.accelerator.queue import Queue
 from rtl.lib import layout
 from rtl.lib.fifo import Fifo
+from tests.formal.prove import Laws
 from tests.mutate import __main__ as mutate
-from tests.mutate import text
+from tests.mutate import text, units
 from tests.mutate.emitted import NUMBER, in_itself
 from tests.mutate.live import Modules
 from tests.mutate.netlist import ALL, NO_CHANGE, PORT, Mutant, Netlist
@@ -108,6 +112,38 @@ def test_a_part_is_its_first_kind_and_what_it_has_in_it():
     every, some = (Part(("fifo", ALL), (), without=name).drawn(queue, 1000, 0) for name in ("", "rtl/lib/fifo.py"))
     assert {each.module for each in every} == {queue.top, memory} and 0 < len(some) < len(every)
     assert not any(each.source.startswith("rtl/lib/fifo.py:") for each in some)
+
+
+def test_laws_of_a_part_judge_what_is_in_it():
+    """Of a queue's changes those in its first in, first out, too; one without laws stays open."""
+    design = SimpleNamespace(netlist=Netlist(Queue(4, 2)), system=None)
+    every = [each for each in design.netlist.drawn(("queue", ALL), 200, 0) if "_fifo_" in each.module][:3]
+    tests = PARTS["queue"].of_laws(design.netlist, every[0].module)
+    assert [name for name, _ in tests] == [design.netlist.top]
+    assert set(map(id, mutate.by_law(design, tests, every))) == set(map(id, every))
+    assert mutate.SEEN in {each.verdict for each in every}
+    assert not list(mutate.by_law(design, PARTS["core"].of_laws(design.netlist, every[0].module), every))
+
+
+def test_what_is_hollow_gives_anything():
+    """A word that a memory keeps is not kept where it is hollow; registers of what is around it begin as before."""
+    queue = Netlist(Fifo(3, 3))
+    whole, hollow = queue.step(queue.top), queue.step(queue.top, ("ram",))
+    stays = "the head stays", lambda step: z3.Implies(z3.And(step.now.o__valid, z3.Not(step.now.o__ready)), (
+        step.then.o__payload == step.now.o__payload))
+    assert [step.broken(Laws({stays[0]: stays[1](step)})) for step in (whole, hollow)] == [[], [stays[0]]]
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize("place", [pytest.param(n, marks=() if unit.test.endswith("_encode.py") else pytest.mark.slow)
+                                   for n, unit in enumerate(units.UNITS)])
+def test_units_of_arithmetic_judge_changes_of_their_modules(place):
+    """A bit of a result that is turned round; none of another module."""
+    unit = units.UNITS[place]
+    own = next(each for each in unit.netlist.drawn((".*",), 500, 0) if " -mode inv " in each.words and (
+        " -port Y " in each.words))
+    judge = units.alone(unit.netlist, [own, Mutant(NO_CHANGE, "another", "")], [unit])
+    assert [judge(number) for number in (1, 2)] == [unit.test, ""]
 
 
 def test_text_that_changes_in_itself_has_the_ports_of_the_design():

@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -23,8 +24,9 @@ from tests.test_mirror import MODULES
 
 from . import text
 from .emitted import Emitted
-from .netlist import NO_CHANGE, Mutant
+from .netlist import Mutant
 from .parts import DESIGNS, PARTS, Words
+from .units import UNITS
 
 #: What came of a change: a test failed; none did, and it is proved to change nothing, or not.
 VERDICTS = SEEN, EQUAL, SURVIVED = "seen", "equal", "survived"
@@ -38,7 +40,8 @@ class Kept:
     def __init__(self, name: str) -> None:
         self.design, self.path = DESIGNS[name], files.build() / "mutants" / f"{name}.json"
         laws = {Path(test.__file__) for part in PARTS.values() if name in part.designs for test in part.laws.values()}
-        self.tests = files.digest(sorted({files.ROOT / test.split("::")[0] for test in self.design.tests} | laws))
+        tests = {files.ROOT / test.split("::")[0] for test in (*self.design.tests, *(unit.test for unit in UNITS))}
+        self.tests = files.digest(sorted(tests | laws))
         self.found = json.loads(self.path.read_text()) if self.path.exists() else {}
 
     def recall(self, mutant: Mutant) -> bool:
@@ -69,20 +72,40 @@ def changes(parts: list[str], count: int, seed: int) -> dict[str, dict[str, list
     return found
 
 
-def by_law(design: Emitted | Words, test: ModuleType | SimpleNamespace, mutant: Mutant) -> None:
-    """Judge a change by the laws that a test has of its module.
+def by_law(design: Emitted | Words, tests: list[tuple[str, ModuleType | SimpleNamespace]],
+           mutants: list[Mutant]) -> Iterator[Mutant]:
+    """Judge changes of a module by the laws that tests have of it, or of modules that have it in them; those decided.
 
-    It is as it was if they hold and it may be another one, and if it has lost a register of which laws are.
+    Each of these is as it was if its laws hold and it may be another one, and if it has lost a register of which laws
+    are. A change is none if it is none in all of them.
+
+    Raises
+    ------
+    RuntimeError
+        If laws are broken without a change.
     """
-    step, plain = (design.netlist.step(words, mutant.module) for words in (mutant.words, NO_CHANGE))
-    try:
-        laws = test.laws(design.system, step)
-    except (AttributeError, KeyError):
-        return
-    if not step.holds(laws):
-        mutant.verdict, mutant.test = SEEN, test.__name__
-    elif plain.same(step, laws.always):
-        mutant.verdict = EQUAL
+    known = Counter()
+    for module, test in tests:
+        hollow = getattr(test, "HOLLOW", ())
+        plain = design.netlist.step(module, hollow)
+        if broken := plain.broken(test.laws(design.system, plain)):
+            raise RuntimeError(f"{test.__name__}: {', '.join(broken)} without a change")
+        left = [mutant for mutant in mutants if mutant.verdict != SEEN]
+        for mutant, step in zip(left, design.netlist.steps([each.words for each in left], module, hollow), strict=True):
+            try:
+                laws = test.laws(design.system, step)
+            except (AttributeError, KeyError):
+                continue
+            if not step.holds(laws):
+                mutant.verdict, mutant.test = SEEN, test.__name__
+                yield mutant
+            elif plain.same(step, laws.always) or hollow and design.netlist.step(module).same(
+                    next(design.netlist.steps([mutant.words], module)), laws.always):
+                known[mutant.words] += 1
+    for mutant in mutants:
+        if known[mutant.words] == len(tests) > 0:
+            mutant.verdict = EQUAL
+            yield mutant
 
 
 def judged(name: str, parts: dict[str, list[Mutant]], console: Console) -> list[tuple[Kept, str, Mutant]]:
@@ -90,12 +113,12 @@ def judged(name: str, parts: dict[str, list[Mutant]], console: Console) -> list[
     kept, every = Kept(name), [(part, mutant) for part, mutants in parts.items() for mutant in mutants]
     for _, mutant in every:
         kept.recall(mutant)
-    for part, mutant in track([each for each in every if each[1].verdict in ("", LEFT)], f"{name}, laws",
-                              console=console, transient=True):
-        before, test = mutant.verdict, PARTS[part].of_laws(mutant.module)
-        if test:
-            by_law(DESIGNS[name], test, mutant)
-        if mutant.verdict != before:
+    modules: dict[tuple[str, str], list[Mutant]] = {}
+    for part, mutant in every:
+        if mutant.verdict in ("", LEFT):
+            modules.setdefault((part, mutant.module), []).append(mutant)
+    for (part, module), mutants in track(modules.items(), f"{name}, laws", console=console, transient=True):
+        for mutant in by_law(DESIGNS[name], PARTS[part].of_laws(DESIGNS[name].netlist, module), mutants):
             kept.keep(mutant)
     open_ = [mutant for _, mutant in every if not mutant.verdict]
     if open_:

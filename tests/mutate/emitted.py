@@ -1,5 +1,6 @@
 """A design of the generator, judged by the tests of ``make test`` that simulate what the generator writes of it.
 
+Units of arithmetic are judged by their own tests first (:mod:`.units`).
 Whatever builds a model there - devices, streams, players, benches of cocotb - gets text that may change in itself. The
 number of the change that acts is in the environment when a model begins.
 """
@@ -16,6 +17,7 @@ from hbfp import describe, entries, files, generator
 
 from .judge import Judge
 from .netlist import BITS, LEVEL, PORT, TOLERANT, Mutant, Netlist, netlist
+from .units import alone
 
 #: The variable of the environment.
 NUMBER = "HBFP_MUTANT"
@@ -69,5 +71,5 @@ class Emitted:
             options, level = ([*options, *TOLERANT], LEVEL) if NUMBER.encode() in text else (options, level)
             build(folder, text, top, sources, tool, options, flags, level, *others)
         generator.emitted, verilator._build, os.environ[NUMBER] = changed, built, "0"
-        judge = Judge(self.tests)
-        return lambda number: judge.judge(lambda: os.environ.__setitem__(NUMBER, str(number)))
+        of_unit, judge = alone(self.netlist, mutants), Judge(self.tests)
+        return lambda number: of_unit(number) or judge.judge(lambda: os.environ.__setitem__(NUMBER, str(number)))

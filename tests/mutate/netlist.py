@@ -7,6 +7,7 @@ and resets are such bits. A number at a port of the model says which change acts
 
 import random
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +27,8 @@ LEVEL, TOLERANT = "-O1", ("-Wno-lint", "-Wno-fatal")
 MOST = 2000
 #: Cycles of the induction by which sequences are proved, and the seconds that a solver may take.
 STEPS, PATIENCE = 4, 20
+#: Changes that Yosys makes one behind the other, since it takes longer to begin than for one of them.
+ONCE = 25
 #: The kind of every module.
 ALL = "*"
 #: Yosys's words for none.
@@ -107,6 +110,10 @@ class Netlist:
         inside = dict.fromkeys(name for each in first for name in self._inside(each))
         return [*first, *(name for kind in kinds[1:] for name in inside if is_kind(kind, name))]
 
+    def users(self, module: str) -> list[str]:
+        """Modules that have one in them."""
+        return [name for name in self.uses if module in self._inside(name)]
+
     def _inside(self, module):
         """Modules in one, each before those in it."""
         return dict.fromkeys(name for part in self.uses[module] for name in (part, *self._inside(part)))
@@ -143,13 +150,26 @@ class Netlist:
             files.write(folder / "design.v", self.verilog(mutants))
             return build_library(folder / "design.v", self.top, sources, level=LEVEL, verilate=TOLERANT)
 
+    def steps(self, changes: list[str], module: str, hollow: tuple[str, ...] = ()) -> Iterator[Step]:
+        """A cycle of a module with all that is in it, for each of several changes, there or in it, by words of Yosys.
+
+        Modules in it of the kinds ``hollow`` are cut away: their ports are ports of the whole.
+        """
+        names = [name for name in self._inside(module) if any(is_kind(kind, name) for kind in hollow)]
+        black, cut = ([f"blackbox {' '.join(names)}"], ["expose -evert -sep . top/c:*"]) if names else ([], [])
+        last = f"rename {module} top", "flatten", *cut, _FLAT
+        for some in (changes[first:first + ONCE] for first in range(0, len(changes), ONCE)):
+            with self._folder() as folder:
+                yosys.run(folder, _READ.format(module), "design -save all", *(line for number, words in enumerate(some)
+                          for line in ("design -load all", words, "select -clear", *black, _NAMES, *last,
+                                       f"write_smt2 -stbv -wires {number}.smt2")))
+                texts = [(folder / f"{number}.smt2").read_text() for number, _ in enumerate(some)]
+            yield from map(Step, texts)
+
     @cache    # noqa: B019 - of few netlists, which live as long as the process
-    def step(self, words: str, module: str) -> Step:
-        """A cycle of a module with all that is in it, changed by words of Yosys."""
-        with self._folder() as folder:
-            yosys.run(folder, _READ.format(module), words, "select -clear", _NAMES, _FLAT, f"rename {module} top",
-                      "write_smt2 -stbv -wires top.smt2")
-            return Step((folder / "top.smt2").read_text())
+    def step(self, module: str, hollow: tuple[str, ...] = ()) -> Step:
+        """That of a module as it is."""
+        return next(self.steps([NO_CHANGE], module, hollow))
 
     def equal(self, mutant: Mutant, kinds: tuple[str, ...]) -> bool:
         """Whether a change is proved to change nothing at the ports of its module, or of the part that has it in it.
@@ -158,7 +178,7 @@ class Netlist:
         registers, which begin alike. Then as sequences from the initial values on, by induction.
         """
         first = self.modules(kinds[:1])
-        places = [mutant.module] + [user for user in first if mutant.module in self._inside(user)]
+        places = [mutant.module, *(user for user in self.users(mutant.module) if user in first)]
         return any(self._equal(mutant, place) for place in places)
 
     def _equal(self, mutant, whole):

@@ -30,6 +30,7 @@ from tests.formal import (
     test_fetch,
     test_front,
     test_load,
+    test_memories,
     test_multiply,
     test_queue,
     test_reader,
@@ -42,6 +43,7 @@ from tests.formal import (
     test_weights,
     test_writer,
 )
+from tests.formal import test_issue as laws_of_issue
 from tests.rtl.accelerator import test_issue
 
 from . import text
@@ -69,9 +71,14 @@ class Part:
         return [each for each in netlist.drawn(self.kinds, MOST, seed)
                 if not each.source.startswith(f"{self.without}:")][:count]
 
-    def of_laws(self, module: str) -> ModuleType | SimpleNamespace | None:
-        """The test that has laws of a module."""
-        return next((test for kind, test in self.laws.items() if is_kind(kind, module)), None)
+    def of_laws(self, netlist: Netlist | Modules, module: str) -> list[tuple[str, ModuleType | SimpleNamespace]]:
+        """Of what is there a law that judges a change of a module, with its test: it, or what has it in it."""
+        if not self.laws:
+            return []
+
+        def of(name):
+            return [(name, test) for kind, test in self.laws.items() if is_kind(kind, name)]
+        return of(module)[:1] or [each for user in netlist.users(module) for each in of(user)[:1]]
 
 
 #: What the command takes by name; modules within a part, such as the walk of loads, count to it.
@@ -81,7 +88,8 @@ _LAWS = {"control": {"control": test_control}, "reader": {"reader": test_reader}
          "store": {"store": test_store, "walk": test_walk.STORES},
          "dispatcher": {"dispatch": test_dispatcher, "dispatch_ages": test_ages, "dispatch_choice": test_choice,
                         "dispatch_report": test_report, "dispatch_tally": test_tally},
-         "queue": {"queue": test_queue}, "multiply": {"multiply": test_multiply},
+         "queue": {"queue": test_queue}, "memories": {"[vxwp]_memory": test_memories, "ram": test_memories},
+         "multiply": {"multiply": test_multiply},
          "drain": {"drain_to_v": test_drain}, "weights": {"feed_weights": test_weights},
          "registers": {"registers": test_registers}, "counters": {"counters": test_counters},
          "ring": {"ring": test_ring}, "front": {"front": test_front}}
@@ -93,7 +101,7 @@ _WHOLE = {"queue": "queue", "multiply": "multiply", "drain": "drain_to_v", "conv
 _APART = "training", "random_networks", "zoo", "bert", "picture", "command", "serving", "job", "alone", "fitting"
 PARTS = {name: Part((name, *within), ("one context",), _LAWS.get(name, {})) for name, within in _KINDS.items()} | {
     name: Part((kind, ALL), ("programs",), _LAWS.get(name, {})) for name, kind in _WHOLE.items()} | {
-    "issue": Part(("issue",), ("programs",), without="rtl/accelerator/legal.py"),
+    "issue": Part(("issue",), ("programs",), {"issue": laws_of_issue}, "rtl/accelerator/legal.py"),
     "pods": Part((r"m\d+_\S+_pods\d+_\S+", ALL), ("pods",)),
     "legality": Part(("decode",), ("decode", "decode, wide")),
     "lowering": Part((), ("lowering",)),

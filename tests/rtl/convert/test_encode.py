@@ -60,9 +60,8 @@ def decisions(fmt, field):
     return np.array(values, np.uint32) | (rng.integers(0, 2, len(values), np.uint32) << 31)
 
 
-@pytest.mark.parametrize("options", sweep(2, LANES), ids=show)
-def test_lane_equals_golden(options):
-    fmt = HBFPFormat(**options, block=(1, 2))
+def lane(fmt):
+    """Inputs of a lane, by their names, and what is expected."""
     rng = np.random.default_rng(1)
     low, high = fmt.exponent_range
     fields = {0, 1, 2, 100, 127, 254} | {f for f in (low + 125, low + 126, low + 127, high + 125, high + 126,
@@ -82,7 +81,13 @@ def test_lane_equals_golden(options):
         tops += [int(blocks.exponent[0, 0]) + 126] * len(bits)
         want += blocks.mantissa[:, 0].tolist()
     inputs = {"i": values, "top": tops, "least": [least(fmt, top) for top in tops]}
-    inputs |= {"noise": noises} if noises else {}
+    return inputs | ({"noise": noises} if noises else {}), want
+
+
+@pytest.mark.parametrize("options", sweep(2, LANES), ids=show)
+def test_lane_equals_golden(options):
+    fmt = HBFPFormat(**options, block=(1, 2))
+    inputs, want = lane(fmt)
     got = evaluate(EncodeLane(fmt), inputs, "o")
     assert got.tolist() == want
     assert fmt.limit in want and -fmt.limit in want and 0 in want
