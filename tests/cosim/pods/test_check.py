@@ -85,6 +85,22 @@ def test_extremes(pods):
     assert compare(pods, "extremes", job, pods.run(job.program)).passed
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_numbers_of_all_sizes(pods, seed):
+    """Terms far apart and near each other, sums that almost cancel; in the last layer NaN and Inf in some columns."""
+    rng = np.random.default_rng(seed)
+    layers = mlp(rng, 14, 9, 12, 5)
+    for layer in layers:
+        layer.w[:] *= np.float32(2) ** rng.integers(-10, 11, layer.w.shape).astype(np.float32)
+    x, last = layers[0].x, layers[-1].w
+    x *= np.float32(2) ** rng.choice([0, 0, 0, -20, 20, -100, 60], x.shape).astype(np.float32)
+    x[rng.random(x.shape) < 0.1] = 0
+    layers[0].w[7:] = -layers[0].w[:7] * (1 + np.float32(2) ** -rng.integers(5, 24, (7, 9)).astype(np.float32))
+    last[seed, seed], last[seed + 2, (seed + 3) % 5] = np.nan, np.inf
+    job = compiled(pods.design, layers, chain=[WHOLE, 3, 2, 1][seed])
+    assert compare(pods, "sizes", job, pods.run(job.program)).passed
+
+
 def test_differences_are_seen(pods):
     """Another weight, another place, another round: none goes unnoticed."""
     job = compiled(pods.design, mlp(np.random.default_rng(3), 14, 9, 5))
