@@ -251,7 +251,7 @@ def laws(system, step):
     return Laws(own(kind.of(system).params, step))
 
 
-@pytest.mark.parametrize("name, parity", [(name, parity) for name in KINDS for parity in (True, False)])
+@pytest.mark.parametrize("name, parity", sweep(2, [(name, parity) for name in KINDS for parity in (True, False)]))
 def test_laws(name, parity):
     system = replace(ACCELERATOR, parity=parity)
     step = Step.of(KINDS[name][0].of(system), [Ram])
