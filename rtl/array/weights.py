@@ -66,6 +66,8 @@ class WeightBuffer(Component):
     spare : int
         Words beyond one tile, at most as many as that has; 0: a whole tile, which is released as one. Else words are
         released one by one, as soon as the last column group is done with them; see :func:`spare_words`.
+    registered : int
+        Registers behind the words and exponents of the banks, for an FPGA: 0 or 1.
 
     Members
     -------
@@ -76,7 +78,7 @@ class WeightBuffer(Component):
     start : ``In(1)``
         Take the next tile; only while ``ready``, at least ``interval`` cycles apart.
     weight : ``Out(weight_word).array``
-        With ``start`` at cycle t: word i for column group j at ``t + i * step + j``.
+        With ``start`` at cycle t - ``registered``: word i for column group j at ``t + i * step + j``.
     scale : ``Out(scale_layout).array``
         Exponents and invalid flags of the tile by segment and column group: segment s from ``t + (s + 1) * h - 1``
         on, h groups a segment, for two cycles more than there are column groups: sums may be a cycle later where
@@ -96,6 +98,7 @@ class WeightBuffer(Component):
         exponent: int = parameter("e", 0)
         height: int = parameter("h", 0)
         spare: int = parameter("w", 0)
+        registered: int = parameter("rg", 0, rare=True)
 
         @property
         def kept(self):
@@ -144,10 +147,11 @@ class WeightBuffer(Component):
         @classmethod
         def of(cls, design):
             """The weight buffer of a design."""
-            number = number_of(design)
+            number, registered = number_of(design), int(design.on_fpga)
             usual = (number.element, design.rows, design.cols, design.group, number.step, exponent_bits(design),
                      design.height if design.blocked else 0)
-            return cls(*usual, spare_words(cls(*usual), int(Stages.of(design).free)) if design.weight_tiles == 1 else 0)
+            entry = int(Stages.of(design).free) - registered
+            return cls(*usual, spare_words(cls(*usual), entry) if design.weight_tiles == 1 else 0, registered)
 
     @staticmethod
     def ports(params):
@@ -241,7 +245,8 @@ class WeightBuffer(Component):
             m.submodules[f"bank{j}"] = bank
             columns = Cat(weights[j * kc + c] for c in range(kc))
             m.d.comb += [bank.w_en.eq(beat << row), bank.w_addr.eq(word), bank.w_data.eq(columns.replicate(kr)),
-                         bank.r_en.eq(1), bank.r_addr.eq(address), self.weight[j].eq(bank.r_data)]
+                         bank.r_en.eq(1), bank.r_addr.eq(address),
+                         self.weight[j].eq(delay(m, bank.r_data, params.registered, f"weight{j}"))]
             if j + 1 < params.groups:
                 address = delay(m, address, 1, f"address{j}", reset_less=False)
 
@@ -263,8 +268,9 @@ class WeightBuffer(Component):
                 m.d.sync += current.eq(current + 1)
             m.d.comb += [bank.w_en.eq(beat & (tile_row == (s + 1) * params.height - 1)), bank.w_addr.eq(slot),
                          bank.r_en.eq(1), bank.r_addr.eq(current)]
+            data = delay(m, bank.r_data, params.registered, f"words{s}")
             for j in range(groups):
                 columns = range(j * kc, (j + 1) * kc)
                 m.d.comb += [bank.w_data.word_select(j, size).eq(Cat(
                     *(self.i.payload.exponent[c] for c in columns), *(self.i.payload.invalid[c] for c in columns))),
-                    self.scale[s][j].eq(bank.r_data.word_select(j, size))]
+                    self.scale[s][j].eq(data.word_select(j, size))]

@@ -75,8 +75,8 @@ def latencies(design):
         accumulate = held(design) + SharedControl.Parameters.of(design).latency
     else:
         accumulate = Accumulator.Parameters.of(design).latency
-    drain, entry = way_out(design).Parameters.of(design), int(Stages.of(design).free)
-    weights = WeightBuffer.of(design).latencies
+    drain, weights = way_out(design).Parameters.of(design), WeightBuffer.of(design)
+    entry, weights = int(Stages.of(design).free) - weights.params.registered, weights.latencies
     result = {"interval": interval(design), "array": through(design), "accumulate": accumulate,
               "drain": drain.latency, "row": drain.turns, "vector": drain.vector, "apart": drain.apart,
               "release": entry + weights["release"]}
@@ -173,7 +173,7 @@ class Core(Component):
         m.d.comb += [
             self.error.eq(sequencer.error), sequencer.x_valid.eq(self.i_x.valid),
             self.i_x.ready.eq(sequencer.x_ready), sequencer.weights.eq(weights.ready), sequencer.free.eq(drain.free),
-            weights.start.eq(self._start),
+            weights.start.eq(sequencer.start if weights.params.registered else self._start),
             array.x.eq(self._row.mantissa), array.swap.eq(self._start),
             *(into.eq(word) for into, word in zip(array.weight, weights.weight, strict=True)),
             drain.begins.eq(sequencer.begins), drain.bank.eq(sequencer.beat.bank), drain.rows.eq(sequencer.rows),
