@@ -442,6 +442,11 @@ class Accelerator(describe.Description):
         return _ON_FPGA if self.core.on_fpga else (0, 0)
 
     @property
+    def registered(self) -> bool:
+        """Whether units have more registers, for an FPGA: behind words of V and P, and before what is checked."""
+        return self.core.on_fpga
+
+    @property
     def shared(self) -> bool:
         """Whether evaluators of functions serve several lanes each."""
         return self.function_turns > 1

@@ -12,6 +12,7 @@ from hbfp.isa.registers import Cause
 from hbfp.system import Accelerator as Description
 
 from ..lib.component import Component
+from ..lib.skew import delay
 from .arrays import Arrays
 from .axi import lite_signature, read_signature, write_signature
 from .control import Control, decode_signature, host_signature, start_signature
@@ -246,16 +247,21 @@ class Accelerator(Component):
                 busy[place].eq(issue.busy[place] | (offers if unit in HOLDING else 0)),
             ]
             causes.append(cause)
+        told = wrong, kind, number = control.fault, control.fault_cause, control.fault_pc
+        if self.params.registered:    # HALT and YIELD come later than the unit's last instruction is completed
+            wrong, kind, number = (Signal.like(each, name=f"{each.name}_now") for each in told)
+            m.d.comb += [into.eq(delay(m, each, 1, into.name, reset_less=False))
+                         for into, each in zip(told, (wrong, kind, number), strict=True)]
         for place in reversed(range(len(Unit))):
             with m.If(fault[place]):
-                m.d.comb += [control.fault_cause.eq(causes[place]), control.fault_pc.eq(issue.number[place])]
+                m.d.comb += [kind.eq(causes[place]), number.eq(issue.number[place])]
         grants = [port.en & port.grant for each in ports.values() for port in each]
         moves = [self.m_axi_arvalid & self.m_axi_arready, self.m_axi_rvalid & self.m_axi_rready,
                  self.m_axi_awvalid & self.m_axi_awready, self.m_axi_wvalid & self.m_axi_wready, self.m_axi_bvalid]
         of_load = reader.error & reader.of_load
         running = control.running
         m.d.comb += [
-            issue.instructions.eq(registers.instructions), control.fault.eq(fault.any()),
+            issue.instructions.eq(registers.instructions), wrong.eq(fault.any()),
             control.bus_error.eq(reader.error | writer.error),
             control.bus_pc.eq(Mux(of_load, issue.number[Unit.LOAD - 1],
                                   Mux(reader.error, control.place, issue.number[Unit.STORE - 1]))),

@@ -1,6 +1,8 @@
 """The unit convert: a matrix of FP32 numbers in V to blocks in X or W."""
 
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
 from amaranth import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
@@ -20,6 +22,7 @@ from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
 from ..lib.pick import pick
 from ..lib.signals import named
+from ..lib.skew import delay
 from .block_order import BlockOrder
 from .layouts import ADDRESS_BITS
 from .signatures import unit_members, v_read, w_index_write, w_scales_write, w_write, x_write
@@ -51,6 +54,9 @@ class Convert(Component):
     Sparse ones go on to W without the others, in the first lanes, and their places in their groups in the last ones; so
     of a square's columns the first are rows of W, the last ones of its indices, and those in between nothing.
 
+    Where units are ``registered``, a word of V passes a register before it is measured, and its block's exponent
+    another one before it is converted: all that is said here of cycles comes two later.
+
     An instruction is taken when the unit is idle. With n words to ask for (those of zeros, and both times where words
     come twice, counted) and all grants at once, it is idle again and ``done`` is high n + 3 cycles after the
     instruction is taken; if it is transposed, n + 4 + C cycles: the last square leaves the transposer. A row of W, or
@@ -81,6 +87,7 @@ class Convert(Component):
         sparse: tuple[int, int] = parameter("sparse", DENSE, rare=True)
         word_pieces: int = parameter("wp", 1, rare=True)
         row_pieces: int = parameter("rp", 1, rare=True)
+        registered: bool = parameter("rg", False, rare=True)
 
         @property
         def takes_sparse(self):
@@ -155,53 +162,63 @@ class Convert(Component):
             m.d.sync += [active.eq(1)]
 
         # What is known of the word that V gives one cycle later, and of its mantissas one cycle after that.
-        word = Signal(StructLayout({"valid": 1, "pad": 1, "convert": 1, "opens": 1, "ends": 1, "segment": 1,
-                                    "row": index(params.lanes), "target": ADDRESS_BITS}))
-        later = Signal.like(word, name="later")
-        m.d.sync += [word.valid.eq(step), later.eq(word), later.valid.eq(word.valid & word.convert)]
+        names = ("pad", "convert", "opens", "ends", "segment", "row", "target")
+        given = Signal(StructLayout({"valid": 1, "pad": 1, "convert": 1, "opens": 1, "ends": 1, "segment": 1,
+                                     "row": index(params.lanes), "target": ADDRESS_BITS}), name="word")
+        m.d.sync += given.valid.eq(step)
         with m.If(step):
-            m.d.sync += [getattr(word, name).eq(getattr(now, name))
-                         for name in ("pad", "convert", "opens", "ends", "segment", "row", "target")]
-        if params.stochastic:    # they are there with the word
+            m.d.sync += [getattr(given, name).eq(getattr(now, name)) for name in names]
+        word = delay(m, given, params.registered, "measured", reset_less=False)
+        scaled = delay(m, word, params.registered, "scaled", reset_less=False)
+        later = Signal.like(given, name="later")
+        m.d.sync += [later.eq(scaled), later.valid.eq(scaled.valid & scaled.convert)]
+        if params.stochastic:    # they are there with the word that is converted
             m.submodules.numbers = numbers = Numbers(params.lanes)
-            m.d.comb += [numbers.en.eq(step), numbers.key.eq(held.key ^ self.seed), numbers.word.eq(now.place)]
-        mantissas, exponents = self._plain(m, word) if params.plain else self._lanes(m, word, order.columns)
+            late = 2 * params.registered
+            m.d.comb += [numbers.en.eq(delay(m, step, late, "asks", reset_less=False)),
+                         numbers.key.eq(held.key ^ self.seed), numbers.word.eq(delay(m, now.place, late, "place"))]
+        data = [delay(m, value, params.registered, f"data{n}") for n, value in enumerate(self.read.data)]
+        mantissas, exponents = self._plain(m, word, data) if params.plain else self._lanes(m, word, data, order.columns)
         if params.wide:
             mantissas, exponents = self._digits(m, later, mantissas, exponents)
         if params.takes_sparse:
             mantissas = self._compressed(m, mantissas)
-        self._write(m, held, order, word, later, mantissas, exponents)
+        self._write(m, held, order, scaled, later, mantissas, exponents)
 
         busy = Signal()
         was_busy = Signal()
-        m.d.comb += [busy.eq(active | word.valid | later.valid | m.submodules.transposer.busy),
+        stages = [each.valid for each in ((given, word, scaled) if params.registered else (given,))]
+        m.d.comb += [busy.eq(active | reduce(or_, stages) | later.valid | m.submodules.transposer.busy),
                      self.instruction.ready.eq(~busy), self.done.eq(was_busy & ~busy),
                      start.eq(self.instruction.valid & self.instruction.ready)]
         m.d.sync += was_busy.eq(busy)
         return m
 
-    def _plain(self, m, word):
+    def _plain(self, m, word, data):
         """Elements of the word one cycle later, which share no exponents."""
         params = self.params
         elements = []
-        for n, value in enumerate(self.read.data):
+        for n, value in enumerate(data):
             given = named(m, value & ~word.pad.replicate(len(value)), f"element{n}")
             element = Signal(params.mantissa, name=f"mantissa{n}", reset_less=True)
             if params.plain in _ROUNDED:
                 m.submodules[f"lane{n}"] = lane = _ROUNDED[params.plain](subnormals="flush", enable=False)
                 m.d.comb += lane.a.eq(given)
                 given = lane.o
-            m.d.sync += element.eq(given)
+            m.d.sync += element.eq(delay(m, given, params.registered, f"rounded{n}"))
             elements.append(element)
         return elements, []
 
-    def _lanes(self, m, word, columns):
-        """Mantissas of the word one cycle later; exponent and flag, in one number, of each lane's block, at once."""
+    def _lanes(self, m, word, given, columns):
+        """Mantissas of the word one cycle later; exponent and flag, in one number, of each lane's block, at once.
+
+        Where units have registers, each comes a cycle later.
+        """
         params = self.params
         fmt, lanes, terms = params.format, params.lanes, params.format.terms
         data = [Signal(32, name=f"element{lane}") for lane in range(lanes)]
         m.d.comb += [element.eq(Cat(value[:FRACTION], value[FRACTION:-1] & ~word.pad.replicate(FIELD), value[-1]))
-                     for element, value in zip(data, self.read.data, strict=True)]
+                     for element, value in zip(data, given, strict=True)]
         if params.takes_sparse:
             data = self._pruned(m, data)
         size = min(terms, lanes)
@@ -213,6 +230,8 @@ class Convert(Component):
         mantissas = [Signal(widest.mantissa, name=f"mantissa{lane}", reset_less=True) for lane in range(lanes)]
         exponents = []
         for n, (element, top, mantissa) in enumerate(zip(data, tops, mantissas, strict=True)):
+            element, top = (delay(m, value, params.registered, f"{name}{n}")
+                            for name, value in (("scaled_element", element), ("scaled_top", top)))
             m.submodules[f"lane{n}"] = lane = EncodeLane(widest, narrow=fmt.mantissa if params.wide else 0,
                                                          choice=params.stochastic)
             if params.stochastic:

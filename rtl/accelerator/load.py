@@ -62,6 +62,7 @@ class Load(Component):
         height: int = parameter("h")
         packed: int = parameter("p")
         requests: int = parameter("rq", 0)
+        registered: bool = parameter("rg", False, rare=True)
 
         @property
         def extras(self):

@@ -57,6 +57,7 @@ class Store(Component):
         burst: int = parameter("b")
         v_words: int = parameter("v")
         requests: int = parameter("rq", 0)
+        registered: bool = parameter("rg", False, rare=True)
 
         @property
         def extras(self):

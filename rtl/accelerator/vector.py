@@ -12,6 +12,7 @@ from hbfp.system import FUNCTIONS
 from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
+from ..lib.skew import delay
 from ..vector.unit import Vector, word_layout
 from .layouts import arguments_layout
 from .loops import Loops
@@ -30,6 +31,9 @@ class VectorOnV(Component):
     Results are written when they come: ``write`` must be granted at once, so that the unit never stalls. Where the rows
     of passes in flight begin is kept: of one that is written, and of two behind it; a further pass that gives one
     waits.
+
+    Where units are ``registered``, a word of the program passes a register before it is offered, behind which the next
+    one is there already, and rows are asked for one cycle after the unit has taken their pass.
 
     Where the unit has fewer lanes than a word has numbers, it takes a word in ``turns`` beats, the lowest lanes first:
     the first as the word comes, the others from a register, and the next word is asked for with the last of them. Where
@@ -71,6 +75,7 @@ class VectorOnV(Component):
         single: bool = parameter("single", False, rare=True)
         register_copies: int = parameter("rc", 3, rare=True)
         vector_registers: tuple[int, int] = parameter("mr", (0, 0), rare=True)
+        registered: bool = parameter("rg", False, rare=True)
 
         @property
         def unit(self):
@@ -101,10 +106,10 @@ class VectorOnV(Component):
             Signal(name=name) for name in ("active", "finishing", "start", "taken", "blocked"))
         if self.params.stochastic:
             m.d.comb += unit.seed.eq(self.seed)
-        tags = self._fetch(m, new, held, active, start, taken)
+        program, tags = self._fetch(m, new, held, active, start, taken)
         m.d.comb += [
             self.instruction.ready.eq(~active), start.eq(self.instruction.valid & ~active),
-            unit.i_program.payload.eq(self.p.data), unit.i_program.valid.eq(tags.there & ~blocked),
+            unit.i_program.payload.eq(program), unit.i_program.valid.eq(tags.there & ~blocked),
             unit.arguments.eq(self.arguments),
             taken.eq(unit.i_program.valid & unit.i_program.ready), self.fault.eq(unit.error),
             self.done.eq(finishing & ~unit.busy),
@@ -122,29 +127,46 @@ class VectorOnV(Component):
         length = Signal(range(unit.params.longest + 1), init=unit.params.longest)
         passes = word.kind == Kind.VECTOR
         gives = passes & (word.target == Target.STREAM)
-        m.d.comb += [word.eq(self.p.data), writes.eq(taken & gives),
+        m.d.comb += [word.eq(program), writes.eq(taken & gives),
                      reads.eq(taken & passes & Cat(word[f"{name}_source"] == Source.STREAM for name in "abc").any())]
         with m.If(taken & (word.kind == Kind.LENGTH)):
-            m.d.sync += length.eq(self.p.data[:KIND])
-        slots = {name: Slot(m, name, new[f"{name}_base"], held[f"{name}_stride0"], held[f"{name}_stride1"],
-                            start, taken & tags.inner, taken & tags.outer)
-                 for name in (*VECTOR_INPUTS, *VECTOR_OUTPUTS)}
+            m.d.sync += length.eq(program[:KIND])
+        events = start, taken & tags.inner, taken & tags.outer, start | taken & tags.ends
+        bases = {name: new[f"{name}_base"] for name in (*VECTOR_INPUTS, *VECTOR_OUTPUTS)}
+        asks, asked = (reads, events), reads
+        if self.params.registered:    # rows are asked for a cycle later, and so all that says where they lie
+            asks = delay(m, reads, 1, "reads", reset_less=False), [
+                delay(m, event, 1, name, reset_less=False)
+                for name, event in zip(("start", "inner", "outer", "anew"), events, strict=True)]
+            asked = reads | asks[0]
+            bases |= {name: delay(m, bases[name], 1, f"{name}_base") for name in VECTOR_INPUTS}
+        slots = {name: Slot(m, name, bases[name], held[f"{name}_stride0"], held[f"{name}_stride1"],
+                            *(asks[1] if name in VECTOR_INPUTS else events)[:-1]) for name in bases}
         low, high = ((lanes - 1).bit_length() for lanes in (unit.params.lanes, self.params.lanes))
         last = {"word": (length - 1)[high:len(length)], "turn": (length - 1)[low:high], "lane": (length - 1)[:low],
                 "each": 0}
         if self.params.short_rows:    # rows of one word, of which each ends
             rows = Signal(range(self.params.short_rows + 1))
             with m.If(taken & (word.kind == Kind.LENGTH)):
-                m.d.sync += rows.eq(self.p.data[LENGTH_BITS:])
+                m.d.sync += rows.eq(program[LENGTH_BITS:])
             last |= {"each": rows.any(), "word": Mux(rows.any(), rows - 1, last["word"])}
-        self._input(m, unit, held, slots, reads, start | taken & tags.ends, last)
-        full = self._output(m, unit, held, slots, writes, start | taken & tags.ends, last)
+        self._input(m, unit, held, slots, asks[0], asked, asks[1][-1], last)
+        full = self._output(m, unit, held, slots, writes, events[-1], last)
         m.d.comb += blocked.eq(gives & full)
         return m
 
     def _fetch(self, m, new, held, active, start, taken):
-        """Words of the program, one ahead of the unit; what is known of the word that is there."""
+        """Words of the program, one ahead of the unit; the word that is there, and what is known of it."""
         tags = Signal(StructLayout({name: 1 for name in ("there", "ends", "inner", "outer", "last")}))
+        moves, program, given = taken, self.p.data, tags
+        if self.params.registered:
+            program, given = Signal.like(self.p.data, name="program", reset_less=True), Signal.like(tags, name="given")
+            moves = Signal(name="moves")
+            m.d.comb += moves.eq(tags.there & (~given.there | taken))
+            with m.If(moves):
+                m.d.sync += [given.eq(tags), program.eq(self.p.data)]
+            with m.Elif(taken):
+                m.d.sync += given.there.eq(0)
         first, over, step = (Signal(name=name) for name in ("first", "over", "step"))
         counter, body = (Signal(12, name=name, reset_less=True) for name in ("counter", "body"))
         loops = Loops(m, "loop", (8, 16, 16), start, step)
@@ -152,7 +174,7 @@ class VectorOnV(Component):
         m.d.comb += [
             loops.ends[0].eq(number + 1 == Mux(first, held.before, held.body)),
             loops.ends[1].eq(first | (i0 + 1 == held.count0)), loops.ends[2].eq(first | (i1 + 1 == held.count1)),
-            self.p.en.eq(active & ~over & (~tags.there | taken)), self.p.addr.eq(counter),
+            self.p.en.eq(active & ~over & (~tags.there | moves)), self.p.addr.eq(counter),
             step.eq(self.p.en & self.p.grant),
         ]
         with m.If(step):
@@ -161,14 +183,17 @@ class VectorOnV(Component):
                          counter.eq(Mux(loops.ends[0] & ~first, body, counter + 1))]
             with m.If(loops.last):
                 m.d.sync += [first.eq(0), body.eq(counter + 1), over.eq(~(first & held.body.any()))]
-        with m.Elif(taken):
+        with m.Elif(moves):
             m.d.sync += tags.there.eq(0)
         with m.If(start):
             m.d.sync += [first.eq(new.before.any()), over.eq(0), counter.eq(new.program), body.eq(new.program)]
-        return tags
+        return program, given
 
-    def _input(self, m, unit, held, slots, reads, anew, last):
-        """Rows for the unit: slots in the order of the passes, or one slot at taps."""
+    def _input(self, m, unit, held, slots, reads, asked, anew, last):
+        """Rows for the unit: slots in the order of the passes, or one slot at taps.
+
+        A row is asked for with ``reads``; from its pass on, ``asked``, what is there of the one before counts no more.
+        """
         number = Signal(2)
         current = Signal(2)
         select = Signal(2)
@@ -194,9 +219,9 @@ class VectorOnV(Component):
             m.d.comb += [self.read.en.eq(reads | feeding), unit.i.payload.eq(self.read.data)]
             m.d.sync += there.eq(advance)
             return
-        over = self._beats(m, unit, there, advance, reads | advance)
+        over = self._beats(m, unit, there, advance, asked | advance)
         m.d.comb += self.read.en.eq(reads | feeding & (over | ~there))
-        m.d.sync += there.eq(advance | there & ~(over | reads))
+        m.d.sync += there.eq(advance | there & ~(over | asked))
 
     def _beats(self, m, unit, there, comes, anew):
         """The beats of a word that is read; whether the unit takes the last one."""

@@ -12,6 +12,7 @@ from hbfp.isa.instructions import Memory, Opcode
 from ..lib.component import Component
 from ..lib.layout import StructLayout, index
 from ..lib.names import parameter
+from ..lib.skew import delay
 from .layouts import ADDRESS_BITS, arguments_layout, instruction_layout, requests_layout
 
 #: Bytes that no burst may cross.
@@ -51,9 +52,9 @@ class Walk(Component):
     """Divides a LOAD or STORE into bursts, in the order of its loops.
 
     A *segment* is what lies together in DRAM: a row of words, a record, or a run. Each takes a cycle in which it is
-    checked, then a cycle for each burst at the least; an instruction takes one cycle before its first segment, and is
-    taken with its last burst. A burst has ``burst`` beats or fewer, is as long as segment and page allow, and stays in
-    its segment and in 4 KiB.
+    checked, two where units are ``registered``, then a cycle for each burst at the least; an instruction takes one
+    cycle before its first segment, and is taken with its last burst. A burst has ``burst`` beats or fewer, is as long
+    as segment and page allow, and stays in its segment and in 4 KiB.
 
     Parameters
     ----------
@@ -65,6 +66,8 @@ class Walk(Component):
         Beats and rows of a segment of W; 0 for stores.
     requests : int
         Requests of a batch whose places instructions may name; 0 without a dispatcher.
+    registered : bool
+        What is compared with a bound stands in a register.
 
     Members
     -------
@@ -97,17 +100,19 @@ class Walk(Component):
         record: int = parameter("r", 0)
         height: int = parameter("h", 0)
         requests: int = parameter("rq", 0)
+        registered: bool = parameter("rg", False, rare=True)
 
         @classmethod
         def load(cls, params):
             """For loads of a :class:`~rtl.accelerator.load.Load` with these parameters."""
             return cls(params.lanes, params.burst, params.v_words, params.w_words, 2 * params.p_words // params.lanes,
-                       params.record_beats, params.height, params.requests)
+                       params.record_beats, params.height, params.requests, params.registered)
 
         @classmethod
         def store(cls, params):
             """For a :class:`~rtl.accelerator.store.Store`."""
-            return cls(params.lanes, params.burst, params.v_words, requests=params.requests)
+            return cls(params.lanes, params.burst, params.v_words, requests=params.requests,
+                       registered=params.registered)
 
         @property
         def opcode(self):
@@ -195,9 +200,12 @@ class Walk(Component):
 
         state = Signal(State)
         segment = Signal()
+        checks = state == State.SEGMENT
+        if params.registered:    # in the second of two cycles
+            checks = delay(m, checks & ~segment, 1, "segment", reset_less=False)
         piece = self.o.payload
         m.d.comb += [
-            self.begins.eq((state == State.START) & self.instruction.valid), segment.eq(state == State.SEGMENT),
+            self.begins.eq((state == State.START) & self.instruction.valid), segment.eq(checks),
             self.o.valid.eq(state == State.BURST), self.instruction.ready.eq(moves & piece.last),
             piece.memory.eq(memory), piece.elements.eq(fields.elements), piece.place.eq(places[0]),
             piece.lane.eq(lane), piece.run.eq(fields.run), piece.index.eq(done), piece.beats.eq(beats),
@@ -247,6 +255,8 @@ class Walk(Component):
             size.eq(count << low), extent.eq(count), first.eq(place[:ADDRESS_BITS]), last.eq(first + extent - 1),
             stop.eq(offset + size),
         ]
+        if params.registered:
+            last, stop = (delay(m, value, 1, value.name) for value in (last, stop))
         words = (params.v_words - 1).bit_length()
         beyond = last[words:].any()
         with m.If(fields.elements):

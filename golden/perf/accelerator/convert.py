@@ -13,6 +13,10 @@ UNIT = int(Unit.CONVERT)
 _V_READ, _X_WRITE, _W_WRITE, _W_SCALES, _W_INDEX = (
     ports.NUMBER[name] for name in ("v_read", "x_write", "w_write", "w_scales", "w_index"))
 _LOOPS = 6
+#: Registers that a word passes where units have them: behind V, and before it is converted.
+_REGISTERS = 2
+#: What a register has of a word: whether there is one, it is to be converted, it ends a segment, its square; its place.
+_ALONG = 5
 
 STATE = record(
     # Terms of a block, rows of a square, rows of a segment of W; words that a row of the core has, addresses of X that
@@ -21,8 +25,8 @@ STATE = record(
     "terms side height pieces each apart sparse_rows "
     # Of the instruction, as its fields.
     "words rows part stride base target target_row target_word "
-    # The row in its square of the word that V gives; columns of the transposer that are read, and leave.
-    "row column leaving "
+    # Columns of the transposer that are read, and leave.
+    "column leaving "
     # Addresses in X: of the word that V gives, or of the first column of its square; of its mantissas; of the columns
     # that are read; of the one that leaves.
     "into later_into square_into leaving_into",
@@ -33,8 +37,11 @@ STATE = record(
     "halves sparse "
     # The word that V gives: whether there is one, it is to be converted, it ends a segment, its square; its mantissas
     # are there one cycle later, and end their square; the transposer's columns are read, leave.
-    "word converts segment ends later later_ends reading leaves",
-    loop=(np.int64, (_LOOPS,)))    # the innermost first
+    "word converts segment ends later later_ends reading leaves "
+    # Of the word that is asked for: it is to be converted, it ends a segment, its square. Units have registers.
+    "asked_converts asked_segment asked_ends registered",
+    loop=(np.int64, (_LOOPS,)),    # the innermost first
+    way=(np.int64, (_REGISTERS, _ALONG)))    # of the words in registers, the one that came last first
 
 
 def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
@@ -45,7 +52,7 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
                 short=(core.blocked and terms == side == core.height and side == core.rows),
                 square=core.format.square, sparse_rows=side // accelerator.spread,
                 height=min(core.height, terms, side), pieces=accelerator.row_pieces,
-                each=accelerator.x_line, apart=0 if accelerator.oblong else 1)
+                each=accelerator.x_line, apart=0 if accelerator.oblong else 1, registered=accelerator.registered)
 
 
 @part
@@ -58,7 +65,7 @@ def _ends_segment(s, row):
 @part
 def _busy(s):
     """Whether the unit is at work."""
-    return s.active or s.word or s.later or s.reading or s.leaves
+    return s.active or s.way[0, 0] or s.way[1, 0] or s.word or s.later or s.reading or s.leaves
 
 
 @part
@@ -128,14 +135,14 @@ def _advance(s):
     """The loops, one word further; whether it was the last one."""
     terms, side, row = s.terms, s.side, _row(s)
     reach = row + 1 >= s.rows
-    plain, s.segment = not s.by_columns and not s.turned, (s.loop[0] + 1) % s.height == 0
+    plain, s.asked_segment = not s.by_columns and not s.turned, (s.loop[0] + 1) % s.height == 0
     c0, c1, c2, c3, c4 = s.loop[0], s.loop[1], s.loop[2], s.loop[3], s.loop[4]
     if terms <= side:
         twice = 1 if s.shared and (s.square or s.by_columns) else 0
         stop = plain and reach
-        s.converts = c1 == twice
+        s.asked_converts = c1 == twice
         # Rows beyond the matrix are not measured, nor converted once the transposer has had time for its last square.
-        zeros = reach and (not s.converts or (s.short and s.by_columns and not s.to_w
+        zeros = reach and (not s.asked_converts or (s.short and s.by_columns and not s.to_w
                                               and c0 + 1 + s.rows % side >= side))
         ends = (c0 == terms - 1 or stop or zeros, c1 == twice, c2 == side // terms - 1 or stop, _last(s, c3),
                 reach and (not s.by_columns or (c4 + 1) % s.pieces == 0), True)
@@ -143,12 +150,12 @@ def _advance(s):
         count = terms // side
         wide, high = s.square or not s.by_columns, s.square or s.by_columns
         end, groups = _last(s, c4 * (count if wide else 1) + c1), max(1, s.pieces // count)
-        s.converts = c3 == 1
+        s.asked_converts = c3 == 1
         ends = (c0 == side - 1 or (plain and reach), c1 == count - 1 or end or not wide,
                 c2 == count - 1 or not high or (not s.by_columns and reach), c3 == 1, end,
                 reach and (not s.by_columns or (s.loop[5] + 1) % groups == 0))
-    s.ends = ends[0] if s.short else row % side == side - 1
-    s.segment = s.ends if s.short else s.segment
+    s.asked_ends = ends[0] if s.short else row % side == side - 1
+    s.asked_segment = s.asked_ends if s.short else s.asked_segment
     for loop in range(_LOOPS):
         if not ends[loop]:
             s.loop[loop] += 1
@@ -183,14 +190,21 @@ def step(m: Record) -> None:
     s.was_busy = now
     _transpose(s)
     s.later, s.later_ends, s.later_into = s.word and s.converts, s.ends, s.into
-    row = _row(s)
-    s.word = s.active and (_pads(s) or ports.granted(m.ports, _V_READ, UNIT))
-    if s.word:
-        s.row = row % s.side
+    asked, row, into = s.active and (_pads(s) or ports.granted(m.ports, _V_READ, UNIT)), _row(s), 0
+    if asked:
         by_row = row // s.side if s.turned else row
-        s.into = s.target + by_row * s.target_row + _word(s) * s.target_word
+        into = s.target + by_row * s.target_row + _word(s) * s.target_word
         if _advance(s):
             s.active = False
+    new = (int(asked), int(s.asked_converts), int(s.asked_segment), int(s.asked_ends), into)
+    if s.registered:
+        last = s.way[1]
+        s.word, s.converts, s.segment, s.ends, s.into = last[0] > 0, last[1] > 0, last[2] > 0, last[3] > 0, last[4]
+        for each in range(_ALONG):
+            s.way[1, each], s.way[0, each] = s.way[0, each], new[each]
+    else:
+        s.word, s.converts, s.segment, s.ends, s.into = (
+            asked, s.asked_converts, s.asked_segment, s.asked_ends, into)
     if q.takes:
         s.active = True
         s.by_columns, s.to_w, s.turned = f.columns != 0, f.to_w != 0, f.to_w != f.columns

@@ -22,8 +22,8 @@ STATE = record(
     # a beat in the latter and in one that reduces, and of the tree of a reduction.
     "lanes turns plain delay function_turns reduce_turns levels "
     # Where the instruction's body begins, words of that; iterations after this one; the next word to be asked for, the
-    # one that is there.
-    "body_at body more next here "
+    # one that is there; where words pass a register, the one in front of it.
+    "body_at body more next here before "
     # Beats and words of a pass, and beats of a step on scalars; the next word of what is read; beats of the word that
     # are over, and of the one that is gathered to be written; rows that wait behind the one that is written.
     "length width once fed place gathered queued "
@@ -37,6 +37,8 @@ STATE = record(
     # An instruction is under way, and its last word has gone to the unit; there are no more words; a word is there,
     # and is the last; it goes to the unit.
     "active finishing over there last goes "
+    # Units have registers: one is in front of the register, and is the last; a row is asked for, after its pass.
+    "registered comes comes_last asks "
     # A row is read; a beat of it is there; a row is written.
     "feeding came writing "
     # The unit: a pass issues, and what it does.
@@ -54,7 +56,7 @@ def fresh(accelerator: Accelerator, latency: dict[str, int]) -> Record:
     return made(STATE, lanes=unit.lanes, turns=accelerator.turns, plain=unit.plain_cycles - 1,
                 delay=unit.function_delay, function_turns=unit.function_turns, reduce_turns=unit.reduce_turns,
                 levels=unit.reduce_cycles - 1, until=-1, length=unit.beats, width=accelerator.row_words, once=1,
-                single=unit.single, copies=unit.register_copies)
+                single=unit.single, copies=unit.register_copies, registered=accelerator.registered)
 
 
 @part
@@ -125,15 +127,22 @@ def _waits(s):
 
 
 @part
+def _moves(s):
+    """Whether the word in front of the unit, or of the register there, goes on."""
+    return s.comes and (not s.there or s.goes) if s.registered else s.goes
+
+
+@part
 def ask(m: Record) -> None:
     """What it asks for in this cycle."""
     s = m.units.vector
     s.goes = s.there and not (_waits(s) if s.word.passes > 0 else _busy(s))
-    if s.active and not s.over and (not s.there or s.goes):
+    waits = s.comes if s.registered else s.there
+    if s.active and not s.over and (not waits or _moves(s)):
         ports.ask(m.ports, _P_READ, UNIT, 0)
     if _leaves(s) and _written(s):
         ports.ask(m.ports, _V_WRITE, UNIT, m.banks.next[banks.WRITES])
-    if (s.feeding and _over(s)) or (s.goes and s.word.reads):
+    if (s.feeding and _over(s)) or (s.asks if s.registered else s.goes and s.word.reads):
         ports.ask(m.ports, _V_READ, UNIT, m.banks.next[banks.READS])
 
 
@@ -147,6 +156,7 @@ def step(m: Record) -> None:
     issue, moves = _issues(s), s.by_stream and _paced(s)
     _write(s, goes and s.word.writes)
     _feed(s, goes and s.word.reads, moves, ports.granted(m.ports, _V_READ, UNIT))
+    s.asks = goes and s.word.reads
     if issue:
         _issue(s)
     elif s.running and s.fetched < s.early:
@@ -178,9 +188,10 @@ def _write(s, begins):
 
 
 @part
-def _feed(s, begins, moves, granted):
-    """The row that is read; its first word is asked for as the pass goes to the unit."""
-    over = _over(s)
+def _feed(s, anew, moves, granted):
+    """The row that is read; its first word is asked for as the pass goes to the unit, ``anew``, or a cycle later."""
+    over = _over(s) or anew
+    begins = s.asks if s.registered else anew
     if begins:
         s.fed = 0
     if begins or s.feeding:
@@ -243,13 +254,20 @@ def _follow(s, goes, granted):
     asks = granted
     if goes and s.last:
         s.finishing = True
-    if asks:
-        s.there, s.here = True, s.next
-        s.next += 1
-        s.last = False
-        if s.next == s.body_at + s.body:    # also the end of those before a body of none
-            s.last = s.over = s.more == 0
-            s.more -= 1
-            s.next = s.body_at
+    moves = _moves(s)
+    if moves and s.registered:
+        s.there, s.here, s.last, s.comes = True, s.before, s.comes_last, False
     elif goes:
         s.there = False
+    if not asks:
+        return
+    here, last = s.next, False
+    s.next += 1
+    if s.next == s.body_at + s.body:    # also the end of those before a body of none
+        last = s.over = s.more == 0
+        s.more -= 1
+        s.next = s.body_at
+    if s.registered:
+        s.comes, s.before, s.comes_last = True, here, last
+    else:
+        s.there, s.here, s.last = True, here, last

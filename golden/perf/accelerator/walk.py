@@ -19,7 +19,9 @@ STATE = record(
     "beat longest record height "
     # What is done with the instruction, its memory, numbers of a run; beats of the segment that are left, and done.
     "phase memory run left done",
-    "elements",
+    "elements "
+    # Segments are checked in two cycles, of which one is over.
+    "registered checked",
     # The loops' offsets in DRAM, places in the memory, and counts.
     offset=_LOOPS, place=_LOOPS, count=_LOOPS)
 
@@ -27,7 +29,7 @@ STATE = record(
 def fresh(accelerator: Accelerator) -> Record:
     """The state at reset."""
     return made(STATE, beat=accelerator.beat, longest=accelerator.burst, record=accelerator.record_beats,
-                height=accelerator.core.height)
+                height=accelerator.core.height, registered=accelerator.registered)
 
 
 @part
@@ -62,6 +64,9 @@ def step(s: Record, f: Record, memory: int, offered: bool, moves: bool) -> None:
             s.phase = SEGMENT
         return
     if s.phase == SEGMENT:
+        s.checked = s.registered and not s.checked
+        if s.checked:
+            return
         s.phase, s.done, s.left = BURST, 0, s.count[0]
         if s.elements:
             s.left = 2 if s.offset[0] // 4 % (s.beat // 4) + s.run > s.beat // 4 else 1

@@ -48,6 +48,9 @@ FORMATS = {
     "sparse many": {"block": (32, 32), "mantissa": 5, "sparse": (4, 8)},
     "sparse wide tiles": {"block": (32, 32), "mantissa": 5, "wide": 9, "sparse": (4, 8), "rounding": "stochastic"},
     "wide large tiles": {"block": (16, 16), "mantissa": 4, "wide": 6, "rounding": "stochastic"},
+    "registered": {"block": (1, 16), "rounding": "stochastic", "fabric": "fpga"},
+    "registered tiles": {"block": (8, 8), "fabric": "fpga"},
+    "registered wide": {"block": (1, 8), "mantissa": 4, "wide": 6, "fabric": "fpga"},
 }
 #: What the register of that name has.
 SEED = 0x6A09E667
@@ -57,8 +60,9 @@ SEED = 0x6A09E667
 PLAIN = [name for name in NUMBERS if name != "hbfp"]
 
 
-def system(wide=0, sparse=(1, 1), **options):
-    return Accelerator(core=Design(rows=SIDE, wide=wide, sparse=sparse, format=HBFPFormat(**options)))
+def system(wide=0, sparse=(1, 1), fabric="gates", **options):
+    return Accelerator(core=Design(rows=SIDE, wide=wide, sparse=sparse, pipeline=4 * (fabric == "fpga"), fabric=fabric,
+                                   format=HBFPFormat(**options)))
 
 
 def numbers(rng, shape):
@@ -177,6 +181,11 @@ def digit(core, i, r, c, mantissa):
     return high if upper else mantissa - high * size
 
 
+def cycles(sizes, i):
+    """Of an instruction, if all that it asks for is granted at once."""
+    return steps(sizes, i) + 3 + 2 * sizes.registered + (1 + SIDE) * (i["to_w"] != i["columns"])
+
+
 def steps(sizes, i):
     """Words that an instruction asks for: rows beyond the matrix are not measured, but for the first of a block, nor
     converted, if a block is a column of a square for X, behind as many as the square has.
@@ -276,7 +285,8 @@ def play(sizes, instructions, pause=0.0, seed=0, values=numbers):
     return done
 
 
-@pytest.mark.parametrize("number, name", sweep(16, enumerate(FORMATS)))
+@pytest.mark.parametrize("number, name", sweep(16, enumerate(FORMATS), [(list(FORMATS).index("registered"),
+                                                                         "registered")]))
 @pytest.mark.parametrize("pause", [0.0, pytest.param(0.3, marks=pytest.mark.slow)])
 def test_random_instructions(number, name, pause):
     sizes = system(**FORMATS[name])
@@ -289,18 +299,20 @@ def test_random_instructions(number, name, pause):
     if not pause:
         cycle = 0
         for i, end in zip(instructions, done, strict=True):
-            cycle += steps(sizes, i) + (4 + SIDE if i["to_w"] != i["columns"] else 3)
+            cycle += cycles(sizes, i)
             assert end == cycle, i
 
 
-@pytest.mark.parametrize("number, name", list(enumerate(PLAIN)))
-def test_numbers_without_exponents_come_once(number, name):
+@pytest.mark.parametrize("number, name, fabric", [
+    *((*each, "gates") for each in enumerate(PLAIN)), (1, "bf16", "fpga")])
+def test_numbers_without_exponents_come_once(number, name, fabric):
     """Moved, or rounded, in the cycles of blocks of a word."""
-    sizes, rng = Accelerator(core=Design(arithmetic=name, rows=SIDE)), np.random.default_rng(number)
+    core = Design(arithmetic=name, rows=SIDE, pipeline=4 * (fabric == "fpga"), fabric=fabric)
+    sizes, rng = Accelerator(core=core), np.random.default_rng(number)
     instructions = [some(rng, *kind) for kind in KINDS]
     done, cycle = play(sizes, instructions, 0.0, number, near_the_edges), 0
     for i, end in zip(instructions, done, strict=True):
-        cycle += steps(sizes, i) + (4 + SIDE if i["to_w"] != i["columns"] else 3)
+        cycle += cycles(sizes, i)
         assert end == cycle, i
 
 

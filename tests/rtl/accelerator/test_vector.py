@@ -41,6 +41,10 @@ SYSTEM = Accelerator(core=Design(rows=LANES, format=HBFPFormat(block=(1, LANES))
                      vector_rows=REGISTERS)
 
 
+#: What makes units have registers.
+FPGA = replace(SYSTEM.core, pipeline=4, fabric="fpga")
+
+
 class Plain(VectorOnV):
     """Around a unit without functions, which simulates quickly."""
 
@@ -183,12 +187,13 @@ SET_UP_ALL = ({"before": len(SET_UP), "body": 0, "count0": 1, "count1": 1, "taps
 
 
 @pytest.mark.parametrize("pause, seed, lanes, banks", [
-    (0.4, 4, 2, 1), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+    (0.4, 4, 2, 1), (0.4, 8, 2, FPGA), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
         (0.4, 4, 2, 0), (0.2, 6, LANES, 1), (0.0, 0, LANES, 0), (0.0, 1, LANES, 0), (0.4, 2, LANES, 0), (0.0, 3, 4, 0),
-        (0.1, 5, 1, 0), (0.0, 7, 2, 2)))])
+        (0.1, 5, 1, 0), (0.0, 7, 2, 2), (0.0, 9, LANES, FPGA), (0.2, 10, 2, FPGA), (0.0, 11, 4, FPGA)))])
 def test_random_programs(pause, seed, lanes, banks):
     rng = np.random.default_rng(seed)
-    play([SET_UP_ALL, *(some(rng) for _ in range(8))], pause, seed, lanes, memory_banks=banks)
+    play([SET_UP_ALL, *(some(rng) for _ in range(8))], pause, seed, lanes,
+         **({"core": FPGA} if banks is FPGA else {"memory_banks": banks}))
 
 
 def test_further_passes_take_the_last_slot():
@@ -206,6 +211,16 @@ def test_passes_take_a_beat_a_cycle(lanes):
     each = WORDS * LANES // lanes
     assert [b - a for a, b in zip(writes, writes[WORDS:], strict=False)] == [each] * (4 * WORDS)
     assert done[0] == 2 + 5 * each + 5    # the word of the program, and ``done`` when the unit is idle
+
+
+def test_passes_with_registers_take_a_cycle_more():
+    """A row is asked for a cycle after its pass is taken; the first word of the program comes a cycle later, too."""
+    copy = VectorInstruction(target=Target.STREAM).encode()
+    i = dict(SET_UP_ALL[0], before=0, body=1, count0=5, i0_stride0=WORDS, o0_base=1000, o0_stride0=WORDS)
+    (plain_done, *_), _ = play([(i, [copy])])
+    (done, *_), writes = play([(i, [copy])], core=FPGA)
+    assert [b - a for a, b in zip(writes, writes[WORDS:], strict=False)] == [WORDS + 1] * (4 * WORDS)
+    assert done == plain_done + 1 + 5 + sum(replace(SYSTEM, core=FPGA).vector_registers)
 
 
 @pytest.mark.parametrize("pause", sweep(2, [0.4, 0.0]))

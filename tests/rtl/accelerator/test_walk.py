@@ -1,6 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """Bursts of random transfers are those of a plain model, in order; faults come where it says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from amaranth import ResetInserter, Signal, Value
@@ -13,15 +15,16 @@ from hbfp.system import Accelerator
 from rtl.accelerator.load import Load
 from rtl.accelerator.store import Store
 from rtl.accelerator.walk import Walk, piece_layout
+from tests.cases import sweep
 
 SYSTEM = Accelerator(core=Design(rows=8, format=HBFPFormat(block=(1, 16))), v_words=256, w_words=256, p_words=64,
                      burst=5)
 
 
-def walk_of(load):
+def walk_of(load, registered=False):
     """The walker of loads, or of stores."""
     part, sizes = (Load, Walk.Parameters.load) if load else (Store, Walk.Parameters.store)
-    return Walk.made(sizes(part.Parameters.of(SYSTEM)))
+    return Walk.made(sizes(replace(part.Parameters.of(SYSTEM), registered=registered)))
 
 
 ARGUMENTS = [int(value) for value in np.random.default_rng(8).integers(0, 2 ** 32, 8)]
@@ -93,10 +96,10 @@ def transfer(rng, load):
     return Instruction(Opcode.LOAD if load else Opcode.STORE, values)
 
 
-@pytest.mark.parametrize("load", [True, False])
-def test_bursts_are_those_of_the_model(load):
+@pytest.mark.parametrize("load, registered", sweep(3, [(True, False), (False, False), (True, True), (False, True)]))
+def test_bursts_are_those_of_the_model(load, registered):
     rng = np.random.default_rng(load)
-    walk = walk_of(load)
+    walk = walk_of(load, registered)
     layout, limit = piece_layout(walk.params), 40_000
     names = list(layout.members)
     seen, kinds = set(), set()
@@ -152,9 +155,11 @@ def test_bursts_are_those_of_the_model(load):
     assert kinds >= {(0, 0, 0), (1, 0, 0), (0, 0, 1), (1, 0, 1), *([(0, 1, 1), (0, 2, 1)] if load else [])}
 
 
-def test_a_segment_takes_a_cycle_more_than_its_bursts():
-    """The cycles of a transfer that nobody holds up."""
-    walk = walk_of(True)
+@pytest.mark.parametrize("registered", [0, 1])
+def test_a_segment_takes_a_cycle_more_than_its_bursts(registered):
+    """The cycles of a transfer that nobody holds up; with registers two more."""
+    walk = walk_of(True, bool(registered))
+    more = [0] * registered
     instruction = Instruction(Opcode.LOAD, {"count0": 12, "count1": 2, "count2": 1, "dram1": 1024, "buffer1": 12})
 
     async def bench(ctx):
@@ -163,10 +168,10 @@ def test_a_segment_takes_a_cycle_more_than_its_bursts():
         ctx.set(walk.instruction.valid, 1)
         ctx.set(walk.o.ready, 1)
         valid = []
-        for _ in range(9):
+        for _ in range(9 + 2 * registered):
             valid.append(ctx.get(walk.o.valid))
             await ctx.tick()
-        assert valid == [0, 0, 1, 1, 1, 0, 1, 1, 1]
+        assert valid == [0, 0, *more, 1, 1, 1, 0, *more, 1, 1, 1]
     sim = Simulator(walk)
     sim.add_clock(1e-6)
     sim.add_testbench(bench)
