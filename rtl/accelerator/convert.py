@@ -13,7 +13,15 @@ from hbfp.golden.spec.noise import NUMBER
 from hbfp.isa.instructions import EXTRAS, Opcode
 from hbfp.sparsity import DENSE
 
-from ..convert.encode_lane import FIELD, FRACTION, EncodeLane, clamped_field, largest_field, least_field
+from ..convert.encode_lane import (
+    FIELD,
+    FRACTION,
+    EncodeLane,
+    clamped_field,
+    larger_field,
+    largest_field,
+    least_field,
+)
 from ..convert.numbers import Numbers
 from ..convert.prune import larger
 from ..fp32.convert import ToBf16, ToFp16, ToInt8
@@ -55,7 +63,7 @@ class Convert(Component):
     of a square's columns the first are rows of W, the last ones of its indices, and those in between nothing.
 
     Where units are ``registered``, a word of V passes a register before it is measured, and its block's exponent
-    another one before it is converted: all that is said here of cycles comes two later.
+    another one before it is converted, in two cycles: all that is said here of cycles comes three later.
 
     An instruction is taken when the unit is idle. With n words to ask for (those of zeros, and both times where words
     come twice, counted) and all grants at once, it is idle again and ``done`` is high n + 3 cycles after the
@@ -170,8 +178,9 @@ class Convert(Component):
             m.d.sync += [getattr(given, name).eq(getattr(now, name)) for name in names]
         word = delay(m, given, params.registered, "measured", reset_less=False)
         scaled = delay(m, word, params.registered, "scaled", reset_less=False)
+        aligned = delay(m, scaled, params.registered, "aligned", reset_less=False)
         later = Signal.like(given, name="later")
-        m.d.sync += [later.eq(scaled), later.valid.eq(scaled.valid & scaled.convert)]
+        m.d.sync += [later.eq(aligned), later.valid.eq(aligned.valid & aligned.convert)]
         if params.stochastic:    # they are there with the word that is converted
             m.submodules.numbers = numbers = Numbers(params.lanes)
             late = 2 * params.registered
@@ -183,11 +192,11 @@ class Convert(Component):
             mantissas, exponents = self._digits(m, later, mantissas, exponents)
         if params.takes_sparse:
             mantissas = self._compressed(m, mantissas)
-        self._write(m, held, order, scaled, later, mantissas, exponents)
+        self._write(m, held, order, aligned, later, mantissas, exponents)
 
         busy = Signal()
         was_busy = Signal()
-        stages = [each.valid for each in ((given, word, scaled) if params.registered else (given,))]
+        stages = [each.valid for each in ((given, word, scaled, aligned) if params.registered else (given,))]
         m.d.comb += [busy.eq(active | reduce(or_, stages) | later.valid | m.submodules.transposer.busy),
                      self.instruction.ready.eq(~busy), self.done.eq(was_busy & ~busy),
                      start.eq(self.instruction.valid & self.instruction.ready)]
@@ -205,14 +214,14 @@ class Convert(Component):
                 m.submodules[f"lane{n}"] = lane = _ROUNDED[params.plain](subnormals="flush", enable=False)
                 m.d.comb += lane.a.eq(given)
                 given = lane.o
-            m.d.sync += element.eq(delay(m, given, params.registered, f"rounded{n}"))
+            m.d.sync += element.eq(delay(m, given, 2 * params.registered, f"rounded{n}"))
             elements.append(element)
         return elements, []
 
     def _lanes(self, m, word, given, columns):
         """Mantissas of the word one cycle later; exponent and flag, in one number, of each lane's block, at once.
 
-        Where units have registers, each comes a cycle later.
+        Where units have registers, each comes two cycles later.
         """
         params = self.params
         fmt, lanes, terms = params.format, params.lanes, params.format.terms
@@ -223,7 +232,8 @@ class Convert(Component):
             data = self._pruned(m, data)
         size = min(terms, lanes)
         largest = [Signal(FIELD, name=f"largest{s}") for s in range(params.blocks)]
-        m.d.comb += [field.eq(largest_field(m, data[s * size:(s + 1) * size])) for s, field in enumerate(largest)]
+        search = larger_field if params.registered else largest_field
+        m.d.comb += [field.eq(search(m, data[s * size:(s + 1) * size])) for s, field in enumerate(largest)]
         tops = (self._tops_of_tiles if fmt.square else self._tops_of_rows)(m, word, columns, data, largest)
 
         widest = replace(fmt, mantissa=params.wide or fmt.mantissa)
@@ -233,7 +243,7 @@ class Convert(Component):
             element, top = (delay(m, value, params.registered, f"{name}{n}")
                             for name, value in (("scaled_element", element), ("scaled_top", top)))
             m.submodules[f"lane{n}"] = lane = EncodeLane(widest, narrow=fmt.mantissa if params.wide else 0,
-                                                         choice=params.stochastic)
+                                                         choice=params.stochastic, registers=int(params.registered))
             if params.stochastic:
                 m.d.comb += [lane.noise.eq(m.submodules.numbers.o[n][NUMBER - fmt.noise_bits:]),
                              lane.nearest.eq(~self.held.stochastic)]
@@ -245,8 +255,10 @@ class Convert(Component):
                              lane.wide.eq(self.held.wide)]
             m.d.comb += [lane.i.eq(element), lane.top.eq(clamped), lane.least.eq(least_field(m, widest, base)),
                          exponent.eq(clamped - 126)]
-            m.d.sync += mantissa.eq(lane.o & ~top.all().replicate(widest.mantissa))
-            exponents.append(Cat(exponent, top.all()))
+            exponent, invalid = (delay(m, value, params.registered, f"{name}{n}")
+                                 for name, value in (("exponent_late", exponent), ("invalid_late", top.all())))
+            m.d.sync += mantissa.eq(lane.o & ~invalid.replicate(widest.mantissa))
+            exponents.append(Cat(exponent, invalid))
         return mantissas, exponents
 
     def _pruned(self, m, data):

@@ -54,6 +54,17 @@ def largest_field(m, values, cut=None):
     return Cat(largest)
 
 
+def larger_field(m, values):
+    """The same in pairs, by comparisons: shorter where these are carry chains."""
+    fields = [value[FRACTION:FRACTION + FIELD] for value in values]
+    while len(fields) > 1:
+        pairs = [Signal(FIELD, name=f"larger{len(fields)}_{n}") for n in range(len(fields) // 2)]
+        m.d.comb += [pair.eq(Mux(one > other, one, other))
+                     for pair, one, other in zip(pairs, fields[::2], fields[1::2], strict=False)]
+        fields = pairs + fields[2 * len(pairs):]
+    return fields[0]
+
+
 def _kept(fmt):
     """Bits below the integer that rounding looks at: guard (and sticky), or as many as the noise has."""
     return {"rne": 1, "truncate": 0, "stochastic": fmt.noise_bits}[fmt.rounding]

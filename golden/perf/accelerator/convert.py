@@ -13,8 +13,8 @@ UNIT = int(Unit.CONVERT)
 _V_READ, _X_WRITE, _W_WRITE, _W_SCALES, _W_INDEX = (
     ports.NUMBER[name] for name in ("v_read", "x_write", "w_write", "w_scales", "w_index"))
 _LOOPS = 6
-#: Registers that a word passes where units have them: behind V, and before it is converted.
-_REGISTERS = 2
+#: Registers that a word passes where units have them: behind V, before it is converted, and amid that.
+_REGISTERS = 3
 #: What a register has of a word: whether there is one, it is to be converted, it ends a segment, its square; its place.
 _ALONG = 5
 
@@ -65,7 +65,7 @@ def _ends_segment(s, row):
 @part
 def _busy(s):
     """Whether the unit is at work."""
-    return s.active or s.way[0, 0] or s.way[1, 0] or s.word or s.later or s.reading or s.leaves
+    return s.active or s.way[:, 0].any() or s.word or s.later or s.reading or s.leaves
 
 
 @part
@@ -198,10 +198,12 @@ def step(m: Record) -> None:
             s.active = False
     new = (int(asked), int(s.asked_converts), int(s.asked_segment), int(s.asked_ends), into)
     if s.registered:
-        last = s.way[1]
+        last = s.way[_REGISTERS - 1]
         s.word, s.converts, s.segment, s.ends, s.into = last[0] > 0, last[1] > 0, last[2] > 0, last[3] > 0, last[4]
         for each in range(_ALONG):
-            s.way[1, each], s.way[0, each] = s.way[0, each], new[each]
+            for place in range(_REGISTERS - 1, 0, -1):
+                s.way[place, each] = s.way[place - 1, each]
+            s.way[0, each] = new[each]
     else:
         s.word, s.converts, s.segment, s.ends, s.into = (
             asked, s.asked_converts, s.asked_segment, s.asked_ends, into)

@@ -183,7 +183,7 @@ def digit(core, i, r, c, mantissa):
 
 def cycles(sizes, i):
     """Of an instruction, if all that it asks for is granted at once."""
-    return steps(sizes, i) + 3 + 2 * sizes.registered + (1 + SIDE) * (i["to_w"] != i["columns"])
+    return steps(sizes, i) + 3 + 3 * sizes.registered + (1 + SIDE) * (i["to_w"] != i["columns"])
 
 
 def steps(sizes, i):
@@ -336,7 +336,8 @@ def test_refused_grants(rows):
 def test_arrays_of_16(name, monkeypatch):
     monkeypatch.setattr(f"{__name__}.SIDE", 16)
     rng = np.random.default_rng(16)
-    block = {"longer": (1, 48)}.get(name, (1, 64) if name.startswith("sparse") else FORMATS[name]["block"])
+    longer = {"longer": (1, 48), "registered tiles": (16, 16), "registered wide": (1, 16)}
+    block = longer.get(name, (1, 64) if name.startswith("sparse") else FORMATS[name]["block"])
     sizes = system(**FORMATS[name] | {"block": block})
     spread = sizes.spread if sizes.core.takes_sparse else 0
     play(sizes, [some(rng, *kind, sizes.stochastic, sizes.core.wide, spread) for kind in KINDS], 0.1)
