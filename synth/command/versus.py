@@ -23,7 +23,7 @@ from .options import make_console, mover, progress_bar
 SIZES = ("largest", "small")
 #: Option -> its default, of those that only this comparison has.
 OPTIONS = {"numbers": ",".join(NUMBERS), "share": 75, "place": "", "size": "largest",
-           "seed": nextpnr.SEED, "limit": 7200}
+           "placer": "static", "seed": nextpnr.SEED, "limit": 7200}
 
 
 def add_options(parser: Parser) -> None:
@@ -38,6 +38,7 @@ def add_options(parser: Parser) -> None:
     add("place", "LIST", "numbers whose cores are placed and routed, on ECP5 alone (default none)")
     add("size", "NAME", "of the cores that are placed: largest, an hour or more each, or small, minutes each: 8 x 4, "
         "of floats 2 x 4 (default {})")
+    add("placer", "NAME", "of nextpnr: static, or heap, which may place cores that the former does not (default {})")
     add("seed", "N", "of the placement (default {})")
     add("limit", "S", "seconds for each placement (default {})")
 
@@ -55,16 +56,17 @@ def prepare(args: argparse.Namespace) -> Callable[[], None]:
     if routed and family != "ecp5":
         raise OptionError(f"--place {','.join(routed)}: there is no router for {family}")
     size = choice("size", given["size"], SIZES)
+    placer = choice("placer", given["placer"], nextpnr.PLACERS)
     share = whole("share", given["share"], 1, 100) / 100
     seed, limit = whole("seed", given["seed"], 1, 1 << 30), whole("limit", given["limit"], 1, 1 << 20)
     folder = writable_folder("out", args.out)
     if family == "ecp5" and nextpnr.find(family) is None:
         raise OptionError("--versus: needs nextpnr: pip install 'hbfp[fpga]'")
-    return partial(work, family, numbers, routed, size, share, seed, limit, folder)
+    return partial(work, family, numbers, routed, size, share, placer, seed, limit, folder)
 
 
-def work(family: str, numbers: Sequence[str], routed: Sequence[str], size: str, share: float, seed: int, limit: int,
-         folder: Path) -> None:
+def work(family: str, numbers: Sequence[str], routed: Sequence[str], size: str, share: float, placer: str, seed: int,
+         limit: int, folder: Path) -> None:
     """Count, place and compare in sight of the user; write JSON and picture."""
     console = make_console()
     device, there = devices.DEVICES[family]
@@ -82,7 +84,7 @@ def work(family: str, numbers: Sequence[str], routed: Sequence[str], size: str, 
             if name in routed:
                 placing = (found.counted.rows, found.counted.cols) if size == "largest" else sizes(name)[0]
                 move(done, total, "{}, {} x {}, placing".format(NUMBERS[name].title, *placing))
-                clock = _clock(found, placing, device, seed, limit)
+                clock = _clock(found, placing, device, placer, seed, limit)
                 done += 1
             rows.append(found.as_dict() | (clock or {"clock": None, "placed": None}))
     tools = {"yosys": yosys.find()[1]}
@@ -91,14 +93,15 @@ def work(family: str, numbers: Sequence[str], routed: Sequence[str], size: str, 
     rows = compared(rows)
     make_folder("out", folder)
     path = folder / f"versus-{family}.json"
-    files.write_json(path, {"device": device, "share": share, "seed": seed, "tools": tools, "rows": rows})
+    files.write_json(path, {"device": device, "share": share, "placer": placer, "seed": seed, "tools": tools,
+                            "rows": rows})
     console.print(table(rows, f"{device}, at most {share:.0%} of LUTs, flip-flops and block RAMs"))
     shown = save(picture(rows, device), path.with_suffix(".png"))
     console.print(f"{path}, {shown}; {tools_text(tools)}", markup=False, soft_wrap=True)
 
 
-def _clock(found: Largest, size: tuple[int, int], device: str, seed: int, limit: int) -> dict[str, Any]:
+def _clock(found: Largest, size: tuple[int, int], device: str, placer: str, seed: int, limit: int) -> dict[str, Any]:
     """Clock in MHz of a number's core of a size, and its critical path."""
-    sources = placed.behind_pins(NUMBERS[found.name].design(*size))
+    sources = placed.behind_pins(NUMBERS[found.name].design(*size), nextpnr.PLACERS[placer])
     built = placed.build(sources, device, int(found.device.dsps), seed, limit, lambda done: None)
     return {"clock": built.clock, "placed": list(size), "path": built.path, "seconds": built.seconds}

@@ -52,11 +52,14 @@ class Sources:
     chains: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
-def behind_pins(design: Design) -> Sources:
-    """A core behind six pins; OptionError if the generator refuses it."""
+def behind_pins(design: Design, placer: Sequence[str] = ()) -> Sources:
+    """A core behind six pins, and the options of nextpnr's placer if not its own; OptionError if the generator refuses
+    the design.
+    """
     text, manifest = generate(design)
     given, kept = serial.chains(manifest.ports)
     return Sources(serial.TOP, {"unit.v": text + serial.wrapper(manifest.top, manifest.ports, manifest.streams)},
+                   options=(*nextpnr.ECP5, *placer),
                    chains={"in": [vars(place) for place in given], "out": [vars(place) for place in kept]})
 
 

@@ -22,9 +22,10 @@ DEVICES = {
 }
 #: The second router takes a quarter of the time of the first.
 ROUTER = ("--router", "router2")
-#: The electrostatic placer: of a system its wires are a quarter shorter than those of the default one, for whose
-#: placement the router finds no way (docs/decisions/0190-placer-of-systems.md).
-PLACER = ("--placer", "static")
+#: The placers, by name. With the electrostatic one wires of a system are a quarter shorter than with the default one,
+#: for whose placement the router finds no way (docs/decisions/0190-placer-of-systems.md).
+PLACERS = {name: ("--placer", name) for name in ("static", "heap")}
+PLACER = PLACERS["static"]
 #: Options for a whole design on an ECP5, beside that of its device: each device comes in this package.
 ECP5 = ("--package", "CABGA381", "--lpf-allow-unconstrained", *ROUTER)
 #: Name of the bitstream that :func:`pack` makes.

