@@ -50,9 +50,11 @@ class Count:
         return Count(points, self.text | other.text, constant)
 
 
-#: What decides counts beside a design's text, and the file that what runs stands in.
-SOURCES = ("cosim", "golden/machine", "golden/perf/accelerator", "hbfp/isa", "tests/cosim", "tests/rtl/accelerator",
-           "tests/coverage/counting.py")
+#: What decides counts beside a design's text and the file that what runs stands in; and those of tests, which may be
+#: of anything there.
+SOURCES = ("cosim", "golden/machine", "golden/perf/accelerator", "hbfp/isa", "tests/cosim/accelerator",
+           "tests/cosim/dispatch", "tests/coverage/counting.py")
+TESTS = "tests/cosim", "tests/rtl/accelerator"
 
 
 def count(name: str, programs: int) -> Count:
@@ -73,7 +75,7 @@ def count(name: str, programs: int) -> Count:
                 _run(name, design, manifest, programs, run)
                 points = read(sorted(Path(place).glob("*.dat")), starts, top)
             files.write(folder / "points.json", json.dumps([[*point, reached] for point, reached in points.items()]))
-        own = [f"{run.__module__.replace('.', '/')}.py"] if run else []
+        own = [f"{run.__module__.replace('.', '/')}.py"] if run else TESTS
         every = (path for each in (*SOURCES, *own)
                  for path in [files.ROOT / each, *sorted((files.ROOT / each).rglob("*"))])
         key = files.key(verilog, name, programs, run.__name__ if run else design.tests, files.digest(
