@@ -11,28 +11,48 @@ from tests.formal.prove import REGISTERS, Step, answer, model
 
 
 def _fields(text):
-    """The parts of a state, the uppermost first: their names, bits, and which bits of a signal they are."""
-    found = re.findall(r"^\(define-fun (\|\w+#\d+\|) \(\(state \|\w+\|\)\) (?:Bool \(= )?(?:\(_ BitVec \d+\) )?"
-                       r"\(\(_ extract (\d+) (\d+)\) state\).* ; \\(\S+)(?: \[(\d+)(?::(\d+))?\])?$",
-                       text, re.MULTILINE)
-    return [(name, int(high) - int(low) + 1, (signal, int(first or 0), int(last or first or 0)))
-            for name, high, low, signal, first, last in sorted(found, key=lambda field: -int(field[1]))]
+    """The parts of a state, the uppermost first: their names and bits."""
+    found = re.findall(r"^\(define-fun (\|top#\d+\|) \(\(state \|top_s\|\)\) (?:Bool \(= )?(?:\(_ BitVec \d+\) )?"
+                       r"\(\(_ extract (\d+) (\d+)\) state\)", text, re.MULTILINE)
+    return [(name, int(high) - int(low) + 1) for name, high, low in sorted(found, key=lambda field: -int(field[1]))]
 
 
-def function(component, name):
-    """A component without a clock as a function of its inputs: SMT-LIB that defines it, and z3's, by their names.
+class Hollow:
+    """A part that is hollow, as a function of its inputs of which nothing is known.
 
-    Its one output is ``o``.
+    Parameters
+    ----------
+    name : str
+        Of the function.
+    part : Component
+        One like the parts, with one output, ``o``.
+    late : dict of str to int
+        Cycles from the first inputs to others, and to the output; the same cycle, unless named.
     """
-    text = re.sub(r"\|top(?=[_#])", f"|{name}", model(component, name))
-    sizes = {port: len(Value.cast(getattr(component, port))) for port in component.signature.members}
-    inputs = [port for port, member in component.signature.members.items() if member.flow == In]
-    arguments = " ".join(f"(|{name} {port}| (_ BitVec {sizes[port]}))" for port in inputs)
-    parts = " ".join(f"((_ extract {low + bits - 1} {low}) |{name} {port}|)"
-                     for _, bits, (port, _, low) in _fields(text))
-    text += f"\n(define-fun {name} ({arguments}) (_ BitVec {sizes['o']}) (|{name}_n o| (concat {parts} #b1)))\n"
-    made = z3.Function(name, *(z3.BitVecSort(sizes[port]) for port in [*inputs, "o"]))
-    return text, lambda **values: made(*(values[port] for port in inputs))
+
+    def __init__(self, name, part, **late):
+        part._MustUse__used = True    # or Amaranth warns of what nobody elaborates
+        self.sizes = {port: len(Value.cast(getattr(part, port))) for port in part.signature.members}
+        self.inputs, self.late = [port for port, member in part.signature.members.items() if member.flow == In], late
+        sorts = [self.sizes[port] for port in [*self.inputs, "o"]]
+        self.definition = (f"(declare-fun {name} ({' '.join(f'(_ BitVec {bits})' for bits in sorts[:-1])}) "
+                           f"(_ BitVec {sorts[-1]}))")
+        self._function = z3.Function(name, *map(z3.BitVecSort, sorts))
+
+    def __call__(self, **values):
+        return self._function(*(values[port] for port in self.inputs))
+
+    def assumed(self, at, paths):
+        """That the parts at some paths are this function, in all cycles."""
+        def seen(path, port, cycle):
+            return vars(at[cycle + self.late.get(port, 0)])[f"{path}.{port}"]
+        return [seen(path, "o", cycle) == self(**{port: _bits(seen(path, port, cycle)) for port in self.inputs})
+                for path in paths for cycle in range(len(at) - max(self.late.values(), default=0))]
+
+
+def _bits(value):
+    """A signal as a bit vector."""
+    return z3.If(value, z3.BitVecVal(1, 1), z3.BitVecVal(0, 1)) if z3.is_bool(value) else value
 
 
 class Cycles(Step):
@@ -45,9 +65,12 @@ class Cycles(Step):
     """
 
     @classmethod
-    def of(cls, component):
-        """Those of any component, also of one that only tests have; errors as of :func:`tests.formal.prove.smt`."""
-        return cls(model(component, type(component).__name__, REGISTERS))
+    def of(cls, component, hollow=()):
+        """Those of any component, also of one that only tests have; errors as of :func:`tests.formal.prove.smt`.
+
+        Parts of the kinds ``hollow`` have ports alone.
+        """
+        return super().of(component, hollow) if hollow else cls(model(component, type(component).__name__, REGISTERS))
 
     def run(self, count):
         """So many cycles; the component itself."""
@@ -77,7 +100,7 @@ class Cycles(Step):
         if len(after) < steps.count("\n"):
             raise ValueError("a register has its next value in parts")
         lines, parts = [], []
-        for name, bits, _ in _fields(self._model):
+        for name, bits in _fields(self._model):
             if cycle and name in after:
                 parts.append(after[name].replace(" state)", f" c{cycle - 1})"))
             else:
