@@ -152,11 +152,12 @@ def _equal(element, mantissa, size, top, fmt):
         size == 0, element.significand == 0, And(shift >= 0, shift < 24, size << shift == element.significand)))
 
 
-#: Widths with each rounding; subnormals that count, and narrow exponents.
+#: Every width with the usual rounding, then with the others; then narrow exponents, and subnormals that count.
 CASES = [*({"mantissa": bits, "rounding": rounding} for rounding in ("rne", "truncate", "stochastic")
-           for bits in range(2, 13 if rounding == "stochastic" else 17)),
+           for bits in range(2, 15 if rounding == "stochastic" else 17)),
          *({"mantissa": bits, "rounding": rounding, "subnormals": "gradual", "exponent": exponent}
-           for bits, exponent in ((2, 10), (5, 8), (8, 5), (16, 10)) for rounding in ("rne", "truncate", "stochastic"))]
+           for bits, exponent in ((2, 10), (5, 8), (8, 5), (16, 10)) for rounding in ("rne", "truncate", "stochastic")),
+         *({"mantissa": bits, "exponent": exponent} for bits, exponent in ((4, 5), (4, 8), (8, 7), (16, 5)))]
 
 
 @pytest.mark.parametrize("options", sweep(len(CASES), CASES), ids=lambda options: "-".join(map(str, options.values())))
@@ -164,6 +165,15 @@ def test_block_is_near(options):
     fmt = HBFPFormat(**options)
     step = Step.of(Encode(fmt, LANES))
     assert step.holds(laws_of(step, fmt), 600)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("narrow, mantissa", [(4, 7), (8, 15), (9, 16)])
+@pytest.mark.parametrize("rounding", ["rne", "truncate", "stochastic"])
+def test_block_of_two_widths_is_near(narrow, mantissa, rounding):
+    fmt = HBFPFormat(mantissa=mantissa, rounding=rounding)
+    step = Step.of(Encode(fmt, LANES, narrow=narrow))
+    assert step.holds(laws_of(step, fmt, narrow), 600)
 
 
 @pytest.mark.slow
