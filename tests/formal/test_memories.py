@@ -229,12 +229,14 @@ def laws_of_ram(step):
     granules = 1 if is_bool(now.w_en) else now.w_en.size()
     enables = number(now.w_en, granules)
     size, place = now.w_data.size() // granules, number(now.addr)
-    found = {"read": then.r_data == If(And(now.en, enables == 0), chosen(before, place), now.r_data)}
-    for n in range(depth):
-        found[f"written: {n}"] = And(*(part(after[n], size, each) == If(
+    reads = And(now.en, enables == 0)
+    return {
+        "read": And(*(Implies(And(reads, place == n), then.r_data == before[n]) for n in range(depth)),
+                    Implies(Not(reads), then.r_data == now.r_data)),
+        "written": And(*(part(after[n], size, each) == If(
             And(now.en, place == n, part(enables, 1, each) == 1), part(now.w_data, size, each),
-            part(before[n], size, each)) for each in range(granules)))
-    return found
+            part(before[n], size, each)) for n in range(depth) for each in range(granules))),
+    }
 
 
 KINDS = {"v": (VMemory, laws_of_v), "x": (XMemory, laws_of_x), "w": (WMemory, laws_of_w), "p": (PMemory, laws_of_p)}
