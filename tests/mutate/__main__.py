@@ -33,6 +33,9 @@ VERDICTS = SEEN, EQUAL, SURVIVED = "seen", "equal", "survived"
 #: No test sees it, and no proof was tried as yet.
 LEFT = "left"
 
+#: Seconds that a law of a change may take, on a busy machine.
+LONG = 600
+
 
 class Kept:
     """Verdicts of the changes of a design that are known, in a file."""
@@ -88,7 +91,7 @@ def by_law(design: Emitted | Words, tests: list[tuple[str, ModuleType | SimpleNa
     for module, test in tests:
         hollow = getattr(test, "HOLLOW", ())
         plain = design.netlist.step(module, hollow)
-        if broken := plain.broken(test.laws(design.system, plain)):
+        if broken := plain.broken(test.laws(design.system, plain), LONG):
             raise RuntimeError(f"{test.__name__}: {', '.join(broken)} without a change")
         left = [mutant for mutant in mutants if mutant.verdict != SEEN]
         for mutant, step in zip(left, design.netlist.steps([each.words for each in left], module, hollow), strict=True):
@@ -96,7 +99,7 @@ def by_law(design: Emitted | Words, tests: list[tuple[str, ModuleType | SimpleNa
                 laws = test.laws(design.system, step)
             except (AttributeError, KeyError):
                 continue
-            if not step.holds(laws):
+            if not step.holds(laws, LONG):
                 mutant.verdict, mutant.test = SEEN, test.__name__
                 yield mutant
             elif plain.same(step, laws.always) or hollow and design.netlist.step(module).same(
