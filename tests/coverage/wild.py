@@ -18,7 +18,7 @@ from hbfp.isa.instructions import COUNT_BITS, FIELDS, WAITS, Instruction, Memory
 from hbfp.isa.legal import RULES, Must, check, sizes
 from hbfp.isa.registers import Cause
 from hbfp.program import Program, Region
-from tests.cosim.accelerator.corners import CORE, LONG, YIELD, Scene, around, scenes
+from tests.cosim.accelerator.corners import CORE, LONG, PROGRAMS, YIELD, Scene, around, scenes
 
 from .runs import _ONE, HALT, _as_golden, _device
 
@@ -101,7 +101,8 @@ def faults(manifest, system, _):
     memories = Memories(system)
     for memory in memories.all:    # what is read decides no fault
         memory.defined[:] = True
-    with _device(manifest, system, 1 << 20) as device:
+    size = max(room(around(system, seed)[0])[0] for seed in range(PROGRAMS))
+    with _device(manifest, system, size) as device:
         for opcode in (each for each in Opcode if each.value <= len(Unit)):
             found, several = 0, scenes(system)[opcode][:400]
             for _ in range(DRAWN):
