@@ -20,7 +20,7 @@ from hbfp.isa.instructions import Instruction, Opcode, Unit, Wait
 from hbfp.isa.registers import BY_NAME, Access, Cause, parameters, registers
 from hbfp.program import Program, Region
 from tests.cases import sweep
-from tests.cosim.accelerator.built import ACCELERATOR, LEVEL
+from tests.cosim.accelerator.built import ACCELERATOR, FPGA, LEVEL
 
 pytestmark = pytest.mark.cosim
 SYSTEM = ACCELERATOR
@@ -28,23 +28,32 @@ SIZE, CODE, BASE, LIMIT = 1 << 17, 0x400, 0x8000, 0x10000
 HALT = Instruction(Opcode.HALT, {})
 
 
+def held(system):
+    """An accelerator's Verilog, simulated."""
+    manifest, memory = emit_accelerator(system), np.zeros(SIZE, np.uint8)
+    return Device(manifest.verilog, manifest.top, beat=system.beat, memory=memory, burst=system.burst, level=LEVEL)
+
+
+def fresh(device):
+    """The same one, as each test begins with it."""
+    device.heal()
+    device.place(0)
+    device.reset()
+    device.set_pauses(0)
+    device.set_timing(Timing(10, SYSTEM.beat))
+    device.memory[:] = np.random.default_rng(0).integers(0, 256, SIZE)
+    return device
+
+
 @pytest.fixture(scope="module")
 def opened():
-    manifest, memory = emit_accelerator(SYSTEM), np.zeros(SIZE, np.uint8)
-    with Device(manifest.verilog, manifest.top, beat=SYSTEM.beat, memory=memory, burst=SYSTEM.burst,
-                level=LEVEL) as device:
+    with held(SYSTEM) as device:
         yield device
 
 
 @pytest.fixture
 def device(opened):
-    opened.heal()
-    opened.place(0)
-    opened.reset()
-    opened.set_pauses(0)
-    opened.set_timing(Timing(10, SYSTEM.beat))
-    opened.memory[:] = np.random.default_rng(0).integers(0, 256, SIZE)
-    return opened
+    return fresh(opened)
 
 
 def write(device, **values):
@@ -361,6 +370,15 @@ def test_what_is_wrong_has_its_cause_and_number(device, name):
     cause, number, more = WRONG[name]
     filler = [HALT] if cause is not Cause.END else []
     assert settled(device, [*FIRST, *more, *filler]) == (cause, number)
+
+
+@pytest.mark.slow
+def test_what_is_wrong_is_told_a_cycle_later_on_an_fpga():
+    """The causes, numbers and traces are the same."""
+    with held(FPGA) as device:
+        for name in WRONG:
+            test_what_is_wrong_has_its_cause_and_number(fresh(device), name)
+        test_what_an_error_cuts_short_leaves_no_trace(fresh(device), "memory")
 
 
 @pytest.mark.parametrize("name", ["memory", "run", "opcode"])
