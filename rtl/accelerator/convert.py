@@ -170,12 +170,12 @@ class Convert(Component):
             m.d.sync += [active.eq(1)]
 
         # What is known of the word that V gives one cycle later, and of its mantissas one cycle after that.
-        names = ("pad", "convert", "opens", "ends", "segment", "row", "target")
         given = Signal(StructLayout({"valid": 1, "pad": 1, "convert": 1, "opens": 1, "ends": 1, "segment": 1,
                                      "row": index(params.lanes), "target": ADDRESS_BITS}), name="word")
         m.d.sync += given.valid.eq(step)
         with m.If(step):
-            m.d.sync += [getattr(given, name).eq(getattr(now, name)) for name in names]
+            m.d.sync += [getattr(given, name).eq(getattr(now, name))
+                         for name in ("pad", "convert", "opens", "ends", "segment", "row", "target")]
         word = delay(m, given, params.registered, "measured", reset_less=False)
         scaled = delay(m, word, params.registered, "scaled", reset_less=False)
         aligned = delay(m, scaled, params.registered, "aligned", reset_less=False)

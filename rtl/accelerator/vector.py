@@ -133,15 +133,14 @@ class VectorOnV(Component):
             m.d.sync += length.eq(program[:KIND])
         events = start, taken & tags.inner, taken & tags.outer, start | taken & tags.ends
         bases = {name: new[f"{name}_base"] for name in (*VECTOR_INPUTS, *VECTOR_OUTPUTS)}
-        asks, asked = (reads, events), reads
-        if self.params.registered:    # rows are asked for a cycle later, and so all that says where they lie
-            asks = delay(m, reads, 1, "reads", reset_less=False), [
-                delay(m, event, 1, name, reset_less=False)
-                for name, event in zip(("start", "inner", "outer", "anew"), events, strict=True)]
-            asked = reads | asks[0]
-            bases |= {name: delay(m, bases[name], 1, f"{name}_base") for name in VECTOR_INPUTS}
+        # Rows may be asked for a cycle later, and so all that says where they lie.
+        late = int(self.params.registered)
+        asks = delay(m, reads, late, "reads", reset_less=False)
+        of_inputs = [delay(m, event, late, name, reset_less=False)
+                     for name, event in zip(("start", "inner", "outer", "anew"), events, strict=True)]
+        bases |= {name: delay(m, bases[name], late, f"{name}_base") for name in VECTOR_INPUTS}
         slots = {name: Slot(m, name, bases[name], held[f"{name}_stride0"], held[f"{name}_stride1"],
-                            *(asks[1] if name in VECTOR_INPUTS else events)[:-1]) for name in bases}
+                            *(of_inputs if name in VECTOR_INPUTS else events)[:-1]) for name in bases}
         low, high = ((lanes - 1).bit_length() for lanes in (unit.params.lanes, self.params.lanes))
         last = {"word": (length - 1)[high:len(length)], "turn": (length - 1)[low:high], "lane": (length - 1)[:low],
                 "each": 0}
@@ -150,7 +149,7 @@ class VectorOnV(Component):
             with m.If(taken & (word.kind == Kind.LENGTH)):
                 m.d.sync += rows.eq(program[LENGTH_BITS:])
             last |= {"each": rows.any(), "word": Mux(rows.any(), rows - 1, last["word"])}
-        self._input(m, unit, held, slots, asks[0], asked, asks[1][-1], last)
+        self._input(m, unit, held, slots, asks, reads | asks if late else reads, of_inputs[-1], last)
         full = self._output(m, unit, held, slots, writes, events[-1], last)
         m.d.comb += blocked.eq(gives & full)
         return m
