@@ -36,8 +36,8 @@ def add_options(parser: Parser) -> None:
     add("numbers", "LIST", "which numbers (default all: {})")
     add("share", "P", "percent of LUTs, flip-flops and block RAMs that a core may take, 1 to 100 (default {})")
     add("place", "LIST", "numbers whose cores are placed and routed, on ECP5 alone (default none)")
-    add("size", "NAME", "of the cores that are placed: largest, an hour or more each, or small, minutes each: 8 x 4, "
-        "of floats 2 x 4 (default {})")
+    add("size", "NAME", "of the cores that are placed: largest, twenty minutes or more each, or small, minutes each: "
+        "8 x 4, of floats 2 x 4 (default {})")
     add("placer", "NAME", "of nextpnr: static, or heap, which may place cores that the former does not (default {})")
     add("seed", "N", "of the placement (default {})")
     add("limit", "S", "seconds for each placement (default {})")
