@@ -31,7 +31,7 @@ from hbfp.isa.instructions import Opcode
 from hbfp.system import Accelerator
 from rtl.accelerator.vector import VectorOnV
 from rtl.vector.unit import Vector
-from tests.cases import sweep
+from tests.cases import slow, sweep
 
 from ..drive import Pauses, pack
 from .served import Memory, Served, word
@@ -186,14 +186,14 @@ SET_UP_ALL = ({"before": len(SET_UP), "body": 0, "count0": 1, "count1": 1, "taps
     for name in ("base", "inner", "step", "stride0", "stride1")}}, SET_UP)
 
 
-@pytest.mark.parametrize("pause, seed, lanes, banks", [
-    (0.4, 4, 2, 1), (0.4, 8, 2, FPGA), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
-        (0.4, 4, 2, 0), (0.2, 6, LANES, 1), (0.0, 0, LANES, 0), (0.0, 1, LANES, 0), (0.4, 2, LANES, 0), (0.0, 3, 4, 0),
-        (0.1, 5, 1, 0), (0.0, 7, 2, 2), (0.0, 9, LANES, FPGA), (0.2, 10, 2, FPGA), (0.0, 11, 4, FPGA)))])
-def test_random_programs(pause, seed, lanes, banks):
+@pytest.mark.parametrize("pause, seed, lanes, options", [
+    (0.4, 4, 2, {"memory_banks": 1}), (0.4, 8, 2, {"core": FPGA}), *map(slow, (
+        (0.4, 4, 2, {}), (0.2, 6, LANES, {"memory_banks": 1}), (0.0, 0, LANES, {}), (0.0, 1, LANES, {}),
+        (0.4, 2, LANES, {}), (0.0, 3, 4, {}), (0.1, 5, 1, {}), (0.0, 7, 2, {"memory_banks": 2}),
+        (0.0, 9, LANES, {"core": FPGA}), (0.2, 10, 2, {"core": FPGA}), (0.0, 11, 4, {"core": FPGA})))])
+def test_random_programs(pause, seed, lanes, options):
     rng = np.random.default_rng(seed)
-    play([SET_UP_ALL, *(some(rng) for _ in range(8))], pause, seed, lanes,
-         **({"core": FPGA} if banks is FPGA else {"memory_banks": banks}))
+    play([SET_UP_ALL, *(some(rng) for _ in range(8))], pause, seed, lanes, **options)
 
 
 def test_further_passes_take_the_last_slot():
