@@ -8,6 +8,7 @@ from amaranth.hdl import Value
 from amaranth.lib.wiring import In
 
 from tests.formal.prove import REGISTERS, Step, answer, model
+from tests.formal.views import number
 
 
 def _fields(text):
@@ -46,13 +47,9 @@ class Hollow:
         """That the parts at some paths are this function, in all cycles."""
         def seen(path, port, cycle):
             return vars(at[cycle + self.late.get(port, 0)])[f"{path}.{port}"]
-        return [seen(path, "o", cycle) == self(**{port: _bits(seen(path, port, cycle)) for port in self.inputs})
+        return [seen(path, "o", cycle) == self(**{
+                    port: number(seen(path, port, cycle), self.sizes[port]) for port in self.inputs})
                 for path in paths for cycle in range(len(at) - max(self.late.values(), default=0))]
-
-
-def _bits(value):
-    """A signal as a bit vector."""
-    return z3.If(value, z3.BitVecVal(1, 1), z3.BitVecVal(0, 1)) if z3.is_bool(value) else value
 
 
 class Cycles(Step):

@@ -6,7 +6,7 @@ inside a block". With wide mantissas, whose digits come apart: docs/design/08-wi
 from dataclasses import replace
 
 import pytest
-from z3 import And, BitVecVal, Extract, If, Implies, Not, Or, SignExt
+from z3 import And, BitVecVal, If, Implies, Not, Or
 
 from hbfp.design import Design
 from hbfp.format import HBFPFormat
@@ -14,20 +14,15 @@ from rtl.accumulate.block_sum import BlockSum
 from rtl.accumulate.signatures import pass_layout
 from tests.cases import sweep
 from tests.formal.cycles import Cycles
-from tests.formal.views import Fields, chosen
+from tests.formal.views import Fields, chosen, part, signed
 
 #: Words of the memories, and bits of exact numbers.
 DEPTH, EXACT = 4, 64
 
 
-def exact(bits):
-    """The number that signed bits are."""
-    return SignExt(EXACT - bits.size(), bits)
-
-
-def part(value, size, place):
+def exact(value, size, place):
     """One of the signed numbers of a port."""
-    return exact(Extract(size * place + size - 1, size * place, value))
+    return signed(part(value, size, place), EXACT)
 
 
 def within(value, most):
@@ -66,11 +61,11 @@ def kept_law(unit, design, at, wholes, given):
     given = [*given, beat.valid, Not(And(last.valid, now.east__address == address))]
     laws = []
     for column, whole in wholes.items():
-        start = part(old, total, column)
+        start = exact(old, total, column)
         start = If(beat.opens, BitVecVal(0, EXACT), start)
         given += [within(start, (terms - height) * limit ** 2), within(whole, height * limit ** 2)]
         for name, counts in (("running", True), ("totals", beat.closes)):
-            laws.append(Implies(counts, part(chosen(memory(at[-1], name), address), total, column) == start + whole))
+            laws.append(Implies(counts, exact(chosen(memory(at[-1], name), address), total, column) == start + whole))
     for name in ("running", "totals"):
         laws += [Or(address == word, after == kept) for word, (kept, after) in enumerate(zip(
             memory(before, name), memory(at[-1], name), strict=True))]
@@ -90,7 +85,7 @@ def plain_law(mantissa, rows, block):
     cycles = Cycles.of(unit).run(3)
     width = unit.params.sums.width
     return cycles, kept_law(unit, design, cycles.at, {
-        n: part(cycles.at[1].sums, width, n) for n in range(unit.params.columns)}, [])
+        n: exact(cycles.at[1].sums, width, n) for n in range(unit.params.columns)}, [])
 
 
 @pytest.mark.parametrize("mantissa, rows, block", sweep(len(PLAIN), PLAIN))
@@ -113,7 +108,7 @@ def test_sum_of_wide_mantissas_is_exact(narrow, wide, rows, block):
     width, digit, height = unit.params.sums.width, narrow - 1, design.height
     low, limit = 2 ** digit - 1, 2 ** (wide - 1) - 1
     given = [first.high, first.pair, Not(first.waits), Not(first.valid), second.pair, Not(second.high)]
-    products = {(beat, n): part(cycles.at[1 + beat].sums, width, n) for beat in range(2) for n in range(2)}
+    products = {(beat, n): exact(cycles.at[1 + beat].sums, width, n) for beat in range(2) for n in range(2)}
     rows_of = [products[beat, 0] + (products[beat, 1] << digit) for beat in range(2)]
     given += [within(each, height * low ** 2) for each in products.values()]
     given += [within(each, height * low * limit) for each in rows_of]
@@ -125,5 +120,5 @@ def test_room_for_fewer_terms_is_seen():
     design = Design(format=HBFPFormat(mantissa=8, block=(1, 576)), rows=8, cols=4, group=(2, 2), share=2)
     unit = BlockSum.made(replace(BlockSum.Parameters.of(design), depth=DEPTH, total=20))
     cycles = Cycles.of(unit).run(3)
-    sums = {n: part(cycles.at[1].sums, unit.params.sums.width, n) for n in range(unit.params.columns)}
+    sums = {n: exact(cycles.at[1].sums, unit.params.sums.width, n) for n in range(unit.params.columns)}
     assert not cycles.law(kept_law(unit, design, cycles.at, sums, []))

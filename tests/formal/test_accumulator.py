@@ -10,8 +10,8 @@ import re
 from dataclasses import replace
 
 import pytest
-from amaranth import Const, signed
-from z3 import And, BitVecVal, Extract, If, Implies, Not, Or, SignExt
+from amaranth import Const, Shape
+from z3 import And, BitVecVal, Extract, If, Implies, Not, Or
 
 from hbfp.design import FLOAT_SUMS, Design
 from hbfp.format import HBFPFormat
@@ -20,15 +20,10 @@ from rtl.accumulate.signatures import beat_layout
 from rtl.fp32.scaled_add import ScaledAdd, Term
 from tests.cases import sweep
 from tests.formal.cycles import Cycles, Hollow
-from tests.formal.views import Fields, chosen, number, part
+from tests.formal.views import Fields, chosen, number, part, signed
 
 #: Words of the memories, and bits of exact exponents.
 DEPTH, EXACT = 4, 20
-
-
-def exact(bits):
-    """The number that signed bits are."""
-    return SignExt(EXACT - bits.size(), bits)
 
 
 class Row:
@@ -67,7 +62,8 @@ class Row:
         load, size = part(number(now["west__load"], self.params.segments), 1, s) == 1, self.params.scales.column
         exponent = If(load, part(new.exponent, size, held), now[f"s{s}_c{held}_w"])
         invalid = If(load, part(number(new.invalid, self.params.columns), 1, held) == 1, now[f"s{s}_c{held}_w_invalid"])
-        return exact(now[f"west__exponent__{s}"]), exact(exponent), Or(now[f"west__invalid__{s}"], invalid)
+        return (signed(now[f"west__exponent__{s}"], EXACT), signed(exponent, EXACT),
+                Or(now[f"west__invalid__{s}"], invalid))
 
     def sum(self, s, column):
         """The sum of a segment in a column."""
@@ -85,7 +81,7 @@ def functions_of(unit):
     accumulation, scales, width = unit.params.accumulation, unit.params.scales, unit.params.sums.width
     offset, low, high = accumulation.offset(width), 1 << scales.row - 1, 1 << scales.column - 1
     # As many bits as hold any exponent.
-    bits = (Const(0, range(offset - low, offset + high)) + Const(0, signed(scales.column))).shape().width
+    bits = (Const(0, range(offset - low, offset + high)) + Const(0, Shape(scales.column, signed=True))).shape().width
     return {r"term\d+_\d+": Hollow("term", Term(width, bits, accumulation.fmt), o=accumulation.term),
             r"add\d+_\d+": Hollow("plus", ScaledAdd(fmt=accumulation.fmt, width=width), o=accumulation.registers)}
 

@@ -8,13 +8,13 @@ mantissa times the block's step, both in units of the significand's last bit.
 from itertools import permutations
 
 import pytest
-from z3 import UGE, And, BitVecVal, Extract, If, Implies, Not, Or, SignExt, ZeroExt
+from z3 import UGE, And, BitVecVal, Extract, If, Implies, Not, Or
 
 from hbfp.format import HBFPFormat
 from rtl.convert.encode import Encode
 from tests.cases import sweep
 from tests.formal.prove import Laws, Step
-from tests.formal.views import part
+from tests.formal.views import number, part, signed
 
 LANES = 4
 
@@ -32,11 +32,11 @@ class Exact:
 
     def of(self, bits):
         """Those that unsigned bits are."""
-        return ZeroExt(self.bits - bits.size(), bits)
+        return number(bits, self.bits)
 
     def signed(self, bits):
         """Those that signed bits are."""
-        return SignExt(self.bits - bits.size(), bits)
+        return signed(bits, self.bits)
 
 
 class Element:
